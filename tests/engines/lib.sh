@@ -62,7 +62,7 @@ lock() {
 engine_pid() {
     local pid
     pid=$(cat "$dir/run/pid" 2> /dev/null) || return 1
-    tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | grep -qF -e "--data-root $dir/data " || return 1
+    grep -qszxF -e "$dir/data" "/proc/$pid/cmdline" || return 1
     echo "$pid"
 }
 
@@ -90,31 +90,33 @@ engine_answers() {
     [ "$(DOCKER_HOST=$1 engine_api /_ping -m 5 2> /dev/null)" = OK ]
 }
 
-# Ends what belongs to the selected engine: the daemon by its process id, then whatever a crash
-# left of it. Containers are killed first, for most would make the daemon wait its ten seconds.
+# Ends what belongs to the selected engine: its containers and networks, the daemon by its process
+# id, then whatever a crash left of it.
 stop_engine() {
-    local pid bridges=("$bridge") id
+    local pid id
     if pid=$(engine_pid); then
-        while read -r id; do
-            DOCKER_HOST=unix://$socket engine_api "/containers/$id/kill" -X POST -m 10 -o /dev/null || true
-        done < <(list_ids /containers/json)
-        while read -r id; do
-            bridges+=("br-${id:0:12}")
-        done < <(list_ids '/networks?filters=%7B%22driver%22%3A%5B%22bridge%22%5D%7D')
+        for id in $(list_ids '/containers/json?all=1'); do
+            remove "/containers/$id?force=1&v=1"
+        done
+        for id in $(list_ids '/networks?filters=%7B%22type%22%3A%5B%22custom%22%5D%7D'); do
+            remove "/networks/$id"
+        done
         kill "$pid" 2> /dev/null || true
         wait_gone "$pid" || say "process $pid does not stop, killing it"
     fi
     kill_rest
     unmount_rest
-    for id in "${bridges[@]}"; do
-        delete_bridge "$id"
-    done
+    delete_bridge
     rm -f "$dir/run/pid" "$socket"
 }
 
-# list_ids PATH: the identities in an answer of the selected engine, one a line.
+# list_ids PATH: the identities in an answer of the selected engine.
 list_ids() {
     DOCKER_HOST=unix://$socket engine_api "$1" -m 10 | grep -oE '"Id":"[0-9a-f]{64}"' | cut -d'"' -f4 || true
+}
+
+remove() {
+    DOCKER_HOST=unix://$socket engine_api "$1" -X DELETE -m 30 -o /dev/null || true
 }
 
 # wait_gone PID: a process that nobody reaped counts as gone.
@@ -127,13 +129,12 @@ wait_gone() {
     return 1
 }
 
-# Every process whose command line names the engine's own folders (daemon, containerd, shims), and
-# the containers, which are the children of the shims.
+# Every process with an argument that names the engine's own folders (daemon, containerd, shims),
+# and the containers, which are the children of the shims.
 kill_rest() {
     local pid
-    for pid in /proc/[0-9]*; do
-        pid=${pid#/proc/}
-        tr '\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | grep -qE -e "[ =]$dir/(exec|data)[/ ]" || continue
+    # shellcheck disable=SC2013 # one process id a line
+    for pid in $(grep -lszE "(^|=)$dir/(exec|data)(/|\$)" /proc/[0-9]*/cmdline | cut -d/ -f3); do
         pkill -KILL -P "$pid" || true
         kill -KILL "$pid" 2> /dev/null || true
         wait_gone "$pid" || true
@@ -142,20 +143,24 @@ kill_rest() {
 
 unmount_rest() {
     local point
-    cut -d' ' -f2 /proc/self/mounts | grep -F -e "$dir/" | sort -r | while read -r point; do
-        umount -l "$point"
-    done || true
+    cut -d' ' -f2 /proc/self/mounts | sort -r | while read -r point; do
+        case $point in
+        "$dir"/*) umount -l "$point" ;;
+        esac
+    done
 }
 
-# delete_bridge NAME: with the rules of the packet filter that the engine left for it.
+# The engine's bridge, with the rules of the packet filter that it left for it.
 delete_bridge() {
     local table rule
     for table in nat filter raw; do
-        iptables -t "$table" -S 2> /dev/null | grep -E -e "-[io] $1( |$)" | sed 's/^-A/-D/' |
+        iptables -t "$table" -S 2> /dev/null | grep -E -e "-[io] $bridge( |$)| -s ${address%1/16}" | sed 's/^-A/-D/' |
             while read -r rule; do
                 # shellcheck disable=SC2086 # a rule is a list of words
                 iptables -t "$table" $rule 2> /dev/null || true
             done || true
     done
-    [ ! -e "/sys/class/net/$1" ] || ip link delete "$1"
+    if [ "$(cat "/sys/class/net/$bridge/ifalias" 2> /dev/null)" = "$dir" ]; then
+        ip link delete "$bridge"
+    fi
 }
