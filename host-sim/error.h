@@ -1,6 +1,6 @@
 /*
- * The error domain of host-sim: a code that equals a status of the ABI (or HS_USAGE), one line of
- * text, and what a provider told beside it. Made by every fallible function here; any thread.
+ * The error domain of host-sim: a code that equals a status of the ABI (or one of ours), one line
+ * of text, and what a provider told beside it. Made by every fallible function here; any thread.
  */
 #pragma once
 
@@ -11,9 +11,10 @@
 
 #define HS_ERROR (hs_error_quark())
 
-/* The one code that is no status of the ABI: the command line is wrong. */
+/* The codes that are no status of the ABI. */
 enum {
-    HS_USAGE = 1
+    HS_USAGE = 1,      /* the command line is wrong */
+    HS_READER_GONE = 2 /* nobody reads our output any more: end, and say nothing */
 };
 
 typedef struct {
@@ -24,7 +25,7 @@ typedef struct {
 
 GQuark hs_error_quark(void);
 
-/* Sets *error (may be NULL); code is a sprov_status or HS_USAGE. Returns false always. */
+/* Sets *error (may be NULL); code is a sprov_status or one of ours. Returns false always. */
 bool hs_fail(GError **error, int code, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* What a call of a provider answered: its own line, or a line made of its status when it gave
