@@ -22,7 +22,7 @@ enum {
     "Exit codes:\n"                                                                                \
     "  0    done\n"                                                                                \
     "  2    the command line is wrong\n"                                                           \
-    "  125  the provider or its engine failed; one line on standard error says why\n"              \
+    "  125  it failed; one line on standard error says why\n"                                      \
     "  130  SIGINT (143 SIGTERM, 129 SIGHUP)\n"
 
 /* Which of the shared options a command takes. --log-level, --log-json and --help all take. */

@@ -1,12 +1,11 @@
 #include "commands.h"
 
 #include <jansson.h>
+#include <string.h>
 
 #include "error.h"
 #include "session.h"
 #include "streams.h"
-
-#define KEY_WIDTH 12
 
 static json_t *text(const char *from)
 {
@@ -56,49 +55,46 @@ static void ask_provider(HsSession *session, json_t *about)
 
 /* ----------------------------------------------------------------- for people */
 
-static void put_value(GString *out, const char *key, json_t *value, guint indent);
+#define LEAST_KEY_WIDTH 10
 
-/* The key stands before the first line only. */
-static void put_line(GString *out, const char *key, const char *value, guint indent)
+static void put_object(GString *out, json_t *object, int indent);
+
+static void put_line(GString *out, int indent, int width, const char *key, const char *value)
 {
     g_autofree char *label = hs_one_line(key);
-    g_string_append_printf(out, "%*s%-*s%s\n", (int)indent, "", KEY_WIDTH - (int)indent, label,
-                           value);
+    g_string_append_printf(out, "%*s%-*s  %s", indent, "", width, label, value);
+    g_strchomp(out->str);
+    g_string_set_size(out, strlen(out->str));
+    g_string_append_c(out, '\n');
 }
 
-static void put_children(GString *out, const char *key, json_t *object, guint indent)
-{
-    const char *name;
-    json_t *child;
-    put_line(out, key, "", indent);
-    json_object_foreach(object, name, child) put_value(out, name, child, indent + 2);
-}
-
-static void put_value(GString *out, const char *key, json_t *value, guint indent)
+/* A list takes a line for each of its elements, an object those of its members. */
+static void put_value(GString *out, int indent, int width, const char *key, json_t *value)
 {
     size_t i;
     json_t *element;
     if (json_is_array(value)) {
-        json_array_foreach(value, i, element) put_value(out, i ? "" : key, element, indent);
+        json_array_foreach(value, i, element) put_value(out, indent, width, i ? "" : key, element);
         return;
     }
-    if (json_is_object(value) && indent < KEY_WIDTH / 2) {
-        put_children(out, key, value, indent);
+    if (json_is_object(value) && *key) {
+        put_line(out, indent, width, key, "");
+        put_object(out, value, indent + 2);
         return;
     }
     char *dumped = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     g_autofree char *line = hs_one_line(json_is_string(value) ? json_string_value(value) : dumped);
     free(dumped);
-    put_line(out, key, line, indent);
+    put_line(out, indent, width, key, line);
 }
 
-static char *make_page(json_t *about)
+static void put_object(GString *out, json_t *object, int indent)
 {
-    GString *out = g_string_new(NULL);
+    int width = LEAST_KEY_WIDTH;
     const char *key;
     json_t *value;
-    json_object_foreach(about, key, value) put_value(out, key, value, 0);
-    return g_string_free(out, FALSE);
+    json_object_foreach(object, key, value) width = MAX(width, (int)strlen(key));
+    json_object_foreach(object, key, value) put_value(out, indent, width, key, value);
 }
 
 static void show(json_t *about, bool as_json, GError **error)
@@ -109,7 +105,9 @@ static void show(json_t *about, bool as_json, GError **error)
         page = g_strconcat(dumped, "\n", NULL);
         free(dumped);
     } else {
-        page = make_page(about);
+        GString *out = g_string_new(NULL);
+        put_object(out, about, 0);
+        page = g_string_free(out, FALSE);
     }
     hs_print(page, error);
 }

@@ -9,6 +9,8 @@
 
 #include "error.h"
 
+#define OWN_TOPIC "host-sim"
+
 static volatile sig_atomic_t caught_signal;
 static volatile sig_atomic_t signal_fd = -1;
 
@@ -57,7 +59,7 @@ static const char *level_name(sprov_log_level level)
     return level >= 0 && level < (int)G_N_ELEMENTS(names) ? names[level] : "unknown";
 }
 
-/* One write a line, so that lines of several threads and of the command never mix. */
+/* One write a line, so that lines of several threads do not mix. */
 static void put_line(const char *line)
 {
     g_autofree char *text = g_strconcat(line, "\n", NULL);
@@ -100,9 +102,10 @@ static void write_log(void *ctx, sprov_log_level level, const char *topic, const
         put_json(json_record(level, safe_topic, message ? message : ""));
         return;
     }
+    bool own = strcmp(safe_topic, OWN_TOPIC) == 0;
     g_autofree char *safe = hs_one_line(message ? message : "");
-    g_autofree char *line =
-        g_strdup_printf("host-sim: %s: [%s] %s", level_name(level), safe_topic, safe);
+    g_autofree char *line = g_strdup_printf("host-sim: %s: %s%s%s", level_name(level),
+                                            own ? "" : safe_topic, own ? "" : ": ", safe);
     put_line(line);
 }
 
@@ -112,7 +115,7 @@ void hs_log(const HsServices *services, sprov_log_level level, const char *forma
     va_start(args, format);
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
-    write_log((void *)services, level, "host-sim", message);
+    write_log((void *)services, level, OWN_TOPIC, message);
 }
 
 void hs_report(const HsServices *services, const GError *error)
@@ -123,7 +126,7 @@ void hs_report(const HsServices *services, const GError *error)
         return;
     }
     const HsErrorPrivate *extra = hs_error_extra(error);
-    json_t *record = json_record(SPROV_LOG_ERROR, "host-sim", error->message);
+    json_t *record = json_record(SPROV_LOG_ERROR, OWN_TOPIC, error->message);
     json_t *detail = extra->detail ? json_loads(extra->detail, 0, NULL) : NULL;
     const char *code = error->code == HS_USAGE ? "usage" : hs_status_name(error->code);
     json_object_set_new(record, "code", json_string(code));

@@ -100,8 +100,10 @@ void hs_source_init(HsSource *source, int fd, bool sized)
 
 bool hs_fail_write(GError **error, const char *name, int errno_value)
 {
-    return hs_fail(error, errno_value == EPIPE ? HS_READER_GONE : SPROV_E_IO, "cannot write %s: %s",
-                   name, g_strerror(errno_value));
+    int code = errno_value == EPIPE       ? HS_READER_GONE
+               : errno_value == ECANCELED ? SPROV_E_CANCELLED
+                                          : SPROV_E_IO;
+    return hs_fail(error, code, "cannot write %s: %s", name, g_strerror(errno_value));
 }
 
 bool hs_print(const char *text, GError **error)

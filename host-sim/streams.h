@@ -32,8 +32,8 @@ void hs_sink_init(HsSink *sink, int fd, int cancel_fd);
  * the file grow meanwhile; otherwise the size is unknown. */
 void hs_source_init(HsSource *source, int fd, bool sized);
 
-/* What a failed write to the file of that name means: HS_READER_GONE for a closed pipe, else
- * SPROV_E_IO. */
+/* What a failed write to the file of that name means: HS_READER_GONE for a closed pipe,
+ * SPROV_E_CANCELLED where the token ended the waiting, else SPROV_E_IO. */
 bool hs_fail_write(GError **error, const char *name, int errno_value);
 
 /* Text of a command's own to standard output. */
