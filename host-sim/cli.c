@@ -23,8 +23,8 @@ typedef struct {
 #define TEXT G_OPTION_ARG_FILENAME
 #define LIST G_OPTION_ARG_FILENAME_ARRAY
 
-static guint collect(GOptionEntry *entries, HsCli *cli, Raw *raw, const HsCommand *command,
-                     const GOptionEntry *extra)
+static void collect(GOptionEntry *entries, HsCli *cli, Raw *raw, const HsCommand *command,
+                    const GOptionEntry *extra)
 {
     const SharedEntry shared[] = {
         {HS_OPT_PROVIDER,
@@ -63,7 +63,6 @@ static guint collect(GOptionEntry *entries, HsCli *cli, Raw *raw, const HsComman
             entries[n++] = shared[i].entry;
     }
     entries[n] = (GOptionEntry){NULL};
-    return n;
 }
 
 static void raw_clear(Raw *raw)
@@ -93,19 +92,20 @@ int hs_cli_help(const char *text)
     return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? HS_EXIT_FAILED : 0;
 }
 
-/* "Unknown option --tiemout=3" of the parser, with the option that was meant. */
-static char *explain_option(const char *message, const GOptionEntry *entries)
+/* What the option parser says, and for "Unknown option --tiemout=3" the option that was meant. */
+static char *explain(const GError *error, const GOptionEntry *entries)
 {
-    const char *dash = strstr(message, "--");
+    bool unknown = g_error_matches(error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION);
+    const char *dash = unknown ? strstr(error->message, "--") : NULL;
     if (!dash)
-        return g_strdup(message);
+        return g_strdup(error->message);
     g_autofree char *word = g_strndup(dash + 2, strcspn(dash + 2, "="));
     const char *names[MAX_ENTRIES + 1] = {NULL};
     for (gsize i = 0; entries[i].long_name; i++)
         names[i] = entries[i].long_name;
     const char *nearest = hs_nearest(word, names);
-    return nearest ? g_strdup_printf("unknown option --%s; did you mean --%s?", word, nearest)
-                   : g_strdup_printf("unknown option --%s", word);
+    return nearest ? g_strdup_printf("Unknown option --%s; did you mean --%s?", word, nearest)
+                   : g_strdup_printf("Unknown option --%s", word);
 }
 
 static int show_help(const HsCommand *command, GOptionContext *context)
@@ -188,9 +188,7 @@ bool hs_cli_parse(HsCli *cli, const HsCommand *command, const GOptionEntry *extr
     g_option_context_add_main_entries(context, entries, NULL);
 
     if (!g_option_context_parse_strv(context, &before, &error)) {
-        bool unknown = g_error_matches(error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION);
-        g_autofree char *text =
-            unknown ? explain_option(error->message, entries) : g_strdup(error->message);
+        g_autofree char *text = explain(error, entries);
         *ret_exit = hs_cli_misuse(command, "%s", text);
     } else if (raw.help) {
         *ret_exit = show_help(command, context);

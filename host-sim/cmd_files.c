@@ -54,15 +54,17 @@ static bool read_into(HsSession *session, sprov_sandbox *sandbox, const char *pa
     return status == SPROV_OK || hs_fail_call(error, status, &failure);
 }
 
-/* Where a file of this name really lies, so that a link to it stays one. */
-static bool resolve_target(const char *local, char **ret_target, GError **error)
+/* Where a file of this name really lies, so that a link to it stays one, and the permissions it
+ * has or is to get. */
+static bool resolve_target(const char *local, char **ret_target, int *ret_mode, GError **error)
 {
-    struct stat st;
+    struct stat st = {.st_mode = S_IFREG | 0666};
     if (stat(local, &st) == 0 && !S_ISREG(st.st_mode))
         return hs_fail(error, HS_USAGE, "--to %s is no regular file%s", local,
                        S_ISDIR(st.st_mode) ? "; name a file in it" : "; use > instead");
     char *real = realpath(local, NULL);
     *ret_target = real ? real : g_strdup(local);
+    *ret_mode = st.st_mode & 0777;
     return true;
 }
 
@@ -71,10 +73,11 @@ static bool read_to_file(HsSession *session, sprov_sandbox *sandbox, const Trans
                          GError **error)
 {
     g_autofree char *target = NULL;
-    if (!resolve_target(transfer->local, &target, error))
+    int mode = 0;
+    if (!resolve_target(transfer->local, &target, &mode, error))
         return false;
     g_autofree char *partial = g_strconcat(target, ".XXXXXX", NULL);
-    int fd = g_mkstemp_full(partial, O_WRONLY | O_CLOEXEC, 0666);
+    int fd = g_mkstemp_full(partial, O_WRONLY | O_CLOEXEC, mode);
     if (fd < 0)
         return hs_fail(error, SPROV_E_IO, "--to %s: %s", transfer->local, g_strerror(errno));
     bool done = read_into(session, sandbox, transfer->path, fd, transfer->local, error);

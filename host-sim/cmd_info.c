@@ -62,10 +62,8 @@ static void put_object(GString *out, json_t *object, int indent);
 static void put_line(GString *out, int indent, int width, const char *key, const char *value)
 {
     g_autofree char *label = hs_one_line(key);
-    g_string_append_printf(out, "%*s%-*s  %s", indent, "", width, label, value);
-    g_strchomp(out->str);
-    g_string_set_size(out, strlen(out->str));
-    g_string_append_c(out, '\n');
+    g_autofree char *line = g_strdup_printf("%*s%-*s  %s", indent, "", width, label, value);
+    g_string_append_printf(out, "%s\n", g_strchomp(line));
 }
 
 /* A list takes a line for each of its elements, an object those of its members. */
