@@ -169,7 +169,7 @@ bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, cons
         "Content-Type: application/json\r\nContent-Length: %zu\r\n"
         "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
         minor, path, dkr_client_user_agent(client), strlen(body), body);
-    gsize head_length;
+    gsize head_length = 0;
     if (!dial(hijack, &limited, error) ||
         !send_all(hijack, request, strlen(request), &limited, error) ||
         !read_head(hijack, &limited, &head_length, error) ||
