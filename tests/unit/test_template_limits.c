@@ -21,6 +21,7 @@ static void refused(const char *json, SprErrorCode code, const char *message)
     cr_expect(error && strstr(error->message, message), "%.200s: %s", json,
               error ? error->message : "accepted");
     cr_expect(!error || !strpbrk(error->message, "\r\n"));
+    cr_expect(!error || g_utf8_validate(error->message, -1, NULL), "%.200s", json);
 }
 
 static void refused_call(const char *method, const char *args, const char *message)
@@ -71,6 +72,7 @@ static char *repeated(const char *text, guint n)
 Test(template_limits, a_definition_is_one_object_with_known_members)
 {
     refused("", SPR_E_INVALID_ARGUMENT, "no JSON object");
+    refused("{\"\\ud8é\"}", SPR_E_INVALID_ARGUMENT, "no JSON object: line 1");
     refused("[]", SPR_E_INVALID_ARGUMENT, "must be an object, got a list");
     refused("{\"baseImage\":\"a\",\"baseImage\":\"b\"}", SPR_E_INVALID_ARGUMENT, "duplicate");
     refused("{\"operation\":[]}", SPR_E_INVALID_ARGUMENT, "got \"operation\"");

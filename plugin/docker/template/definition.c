@@ -88,10 +88,13 @@ bool dkr_template_parse(const char *definition_json, DkrTemplate **ret_template,
      * meaning that two readers would agree on. */
     json_t *definition = json_loads(
         definition_json, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &where);
-    if (!definition)
+    if (!definition) {
+        /* Jansson quotes the input in bytes, not in characters. */
+        g_autofree char *why = g_utf8_make_valid(where.text, -1);
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-template",
                         "the template definition is no JSON object: line %d, column %d: %s",
-                        where.line, where.column, where.text);
+                        where.line, where.column, why);
+    }
     g_autoptr(DkrTemplate) tmpl = g_atomic_rc_box_new0(DkrTemplate);
     tmpl->operations = g_ptr_array_new_with_free_func((GDestroyNotify)dkr_operation_unref);
     bool ok = check_members(definition, error) &&
