@@ -15,6 +15,7 @@ bool dkr_recipe_new(const DkrTemplate *tmpl, DkrRecipe **ret_recipe, GError **er
     DkrRecipe *recipe = g_new0(DkrRecipe, 1);
     recipe->schema_version = SCHEMA_SHARED;
     recipe->template_id = g_steal_pointer(&tag);
+    recipe->base = g_strdup(dkr_template_base(tmpl));
     recipe->dockerfile = dkr_dockerfile_render(tmpl);
     recipe->workdir = dkr_template_workdir(tmpl);
     recipe->secret_names = dkr_template_secret_names(tmpl);
@@ -27,6 +28,7 @@ void dkr_recipe_free(DkrRecipe *recipe)
     if (!recipe)
         return;
     g_free(recipe->template_id);
+    g_free(recipe->base);
     g_free(recipe->dockerfile);
     g_free(recipe->workdir);
     g_strfreev(recipe->secret_names);

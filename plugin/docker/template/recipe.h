@@ -10,6 +10,7 @@
 typedef struct {
     int schema_version;
     char *template_id;
+    char *base;
     char *dockerfile;
     char *workdir; /* NULL when no operation sets one */
     GStrv secret_names;
