@@ -1,5 +1,5 @@
 /* Descriptor and tables of the implementation; the loader asks for them under this one name. */
-#include "entry.h"
+#include "docker/entry.h"
 
 #include "glue/glue.h"
 

@@ -4,7 +4,7 @@
  * dynamic linker would bind ours to those. RTLD_DEEPBIND gives the implementation its own libraries
  * first. What keeps it from loading is told by open().
  */
-#include "entry.h"
+#include "docker/entry.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
