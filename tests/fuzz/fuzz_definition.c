@@ -5,6 +5,7 @@
  */
 #include "template/identity.h"
 #include "template/recipe.h"
+#include "template/schema.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,14 +27,18 @@ static void require_error(const GError *error)
 
 static guint lines_of(const DkrOperation *op)
 {
-    if (op->method == DKR_SET_ENVS)
-        return op->n_envs > 0 ? 1 : 0;
+    if (op->method == DKR_SET_ENVS) {
+        guint lines = op->n_envs > 0 ? 1 : 0;
+        for (gsize i = 0; i < op->n_envs; i++)
+            lines += dkr_schema_env_is_own(op, &op->envs[i]);
+        return lines;
+    }
     return op->method == DKR_RUN_WITH_SECRETS ? 4 : 1;
 }
 
 static void require_own_lines(const DkrTemplate *tmpl, const char *dockerfile)
 {
-    static const char *const known[] = {"FROM ", "RUN ", "ENV ", "WORKDIR ", "COPY ", NULL};
+    static const char *const known[] = {"FROM ", "ARG ", "RUN ", "ENV ", "WORKDIR ", "COPY ", NULL};
     g_auto(GStrv) lines = g_strsplit(dockerfile, "\n", -1);
     guint wanted = 1;
     for (guint i = 0; i < dkr_template_n_operations(tmpl); i++)

@@ -198,6 +198,7 @@ Test(template_limits, what_no_image_can_keep_is_refused_by_name)
     unsupported_call("setEnvs", "{\"A=B\":\"\"}", "a name in envs cannot hold");
     unsupported_call("setEnvs", "{\"A\\u00a0B\":\"\"}", "a name in envs cannot hold");
     unsupported_call("setEnvs", "{\"A\\u0085B\":\"\"}", "a name in envs cannot hold");
+    unsupported_call("setEnvs", "{\"SPROV_BUILD_0_0\":\"\"}", "cannot begin with SPROV_BUILD_");
     unsupported_call("setWorkdir", "\"/a\\u007f\"", "path cannot hold control characters");
 }
 

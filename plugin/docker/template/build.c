@@ -143,18 +143,24 @@ static bool fail_build(const Build *build, const DkrRecipe *recipe, GError **err
 
 /* --------------------------------------------------------------------------- build */
 
+static void append_json_param(GString *path, const char *name, const json_t *object)
+{
+    if (!object)
+        return;
+    g_autoptr(GString) text = g_string_new(NULL);
+    dkr_canonical_append(text, object);
+    g_autofree char *escaped = spr_url_escape(text->str);
+    g_string_append_printf(path, "&%s=%s", name, escaped);
+}
+
 static char *build_path(const DkrRecipe *recipe, const DkrBuildRequest *request)
 {
     g_autofree char *tag = spr_url_escape(recipe->template_id);
     GString *path = g_string_new(NULL);
     g_string_append_printf(path, "/build?version=2&t=%s&nocache=%s&dockerfile=Dockerfile", tag,
                            request->force ? "true" : "false");
-    if (request->labels) {
-        g_autoptr(GString) labels = g_string_new(NULL);
-        dkr_canonical_append(labels, request->labels);
-        g_autofree char *escaped = spr_url_escape(labels->str);
-        g_string_append_printf(path, "&labels=%s", escaped);
-    }
+    append_json_param(path, "buildargs", recipe->build_args);
+    append_json_param(path, "labels", request->labels);
     return g_string_free(path, FALSE);
 }
 

@@ -5,18 +5,17 @@
 #include "template/identity.h"
 #include "template/schema.h"
 
-#define SCHEMA_SHARED 1
-
 bool dkr_recipe_new(const DkrTemplate *tmpl, DkrRecipe **ret_recipe, GError **error)
 {
+    int schema = DKR_SCHEMA_SHARED;
     g_autofree char *tag = NULL;
-    if (!dkr_schema_check(tmpl, error) || !dkr_identity_tag(tmpl, SCHEMA_SHARED, &tag, error))
+    if (!dkr_schema_of(tmpl, &schema, error) || !dkr_identity_tag(tmpl, schema, &tag, error))
         return false;
     DkrRecipe *recipe = g_new0(DkrRecipe, 1);
-    recipe->schema_version = SCHEMA_SHARED;
+    recipe->schema_version = schema;
     recipe->template_id = g_steal_pointer(&tag);
     recipe->base = g_strdup(dkr_template_base(tmpl));
-    recipe->dockerfile = dkr_dockerfile_render(tmpl);
+    dkr_dockerfile_render(tmpl, &recipe->dockerfile, &recipe->build_args);
     recipe->workdir = dkr_template_workdir(tmpl);
     recipe->secret_names = dkr_template_secret_names(tmpl);
     *ret_recipe = recipe;
@@ -30,6 +29,7 @@ void dkr_recipe_free(DkrRecipe *recipe)
     g_free(recipe->template_id);
     g_free(recipe->base);
     g_free(recipe->dockerfile);
+    json_decref(recipe->build_args);
     g_free(recipe->workdir);
     g_strfreev(recipe->secret_names);
     g_free(recipe);

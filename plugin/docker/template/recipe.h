@@ -12,7 +12,8 @@ typedef struct {
     char *template_id;
     char *base;
     char *dockerfile;
-    char *workdir; /* NULL when no operation sets one */
+    json_t *build_args; /* object of strings that the build is given, or NULL */
+    char *workdir;      /* NULL when no operation sets one */
     GStrv secret_names;
 } DkrRecipe;
 

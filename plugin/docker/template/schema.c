@@ -49,12 +49,6 @@ static bool refuse(const DkrPlace *place, const char *what, const char *text, GE
     return dkr_place_unsupported(place, "template-refused", what, text, error);
 }
 
-static bool defer(const DkrPlace *place, const char *what, const char *text, GError **error)
-{
-    g_autofree char *whole = g_strdup_printf("%s, which this version has no rendering for", what);
-    return dkr_place_unsupported(place, "template-schema-2", whole, text, error);
-}
-
 static bool check_base(const char *base, GError **error)
 {
     static const DkrPlace place = {.argument = "baseImage", .item = -1};
@@ -66,20 +60,68 @@ static bool check_base(const char *base, GError **error)
 static bool check_commands(const DkrOperation *op, GError **error)
 {
     for (gsize i = 0; i < op->n_items; i++) {
-        const char *text = op->items[i];
         DkrPlace place = dkr_operation_place(op, "command", op->n_items > 1 ? (gssize)i : -1);
-        if (is_blank(text))
-            return refuse(&place, "is only white space", text, error);
-        if (holds_any(text, "\r\n"))
-            return defer(&place, "holds a line break", text, error);
-        if (ends_in_backslash(text))
-            return defer(&place, "ends in a backslash", text, error);
-        if (i + 1 < op->n_items && strchr(text, '#'))
-            return defer(&place, "holds \"#\" and another command follows", text, error);
-        if (i > 0 && strstr(text, "||"))
-            return defer(&place, "holds \"||\" behind another command", text, error);
+        if (is_blank(op->items[i]))
+            return refuse(&place, "is only white space", op->items[i], error);
     }
     return true;
+}
+
+static bool check_envs(const DkrOperation *op, GError **error)
+{
+    DkrPlace place = dkr_operation_place(op, "a name in envs", -1);
+    for (gsize i = 0; i < op->n_envs; i++) {
+        const char *name = op->envs[i].name;
+        if (holds_control(name) || holds_space(name) || holds_any(name, "='\"$\\"))
+            return refuse(&place,
+                          "cannot hold white space, \"=\", quotes, \"$\", backslashes or control "
+                          "characters",
+                          name, error);
+        if (g_str_has_prefix(name, DKR_BUILD_ARG_PREFIX))
+            return refuse(&place, "cannot begin with " DKR_BUILD_ARG_PREFIX, name, error);
+    }
+    return true;
+}
+
+static bool check_path(const DkrOperation *op, const char *argument, GError **error)
+{
+    DkrPlace place = dkr_operation_place(op, argument, -1);
+    if (holds_control(op->path))
+        return refuse(&place, "cannot hold control characters", op->path, error);
+    return true;
+}
+
+static bool check_operation(const DkrOperation *op, GError **error)
+{
+    switch (op->method) {
+    case DKR_SET_WORKDIR:
+        return check_path(op, "path", error);
+    case DKR_SET_ENVS:
+        return check_envs(op, error);
+    case DKR_RUN_CMD:
+        return check_commands(op, error);
+    case DKR_RUN_WITH_SECRETS:
+        return check_path(op, "output", error) && check_commands(op, error);
+    case DKR_APT_INSTALL:
+    case DKR_PIP_INSTALL:
+    case DKR_NPM_INSTALL:
+        return true; /* words that are quoted hold anything */
+    }
+    return false;
+}
+
+/* A line break would begin an instruction; joined by "&&", "#" hides and "||" regroups what stands
+ * beside it. */
+bool dkr_schema_commands_are_own(const DkrOperation *op)
+{
+    for (gsize i = 0; i < op->n_items; i++) {
+        const char *text = op->items[i];
+        bool hides = i + 1 < op->n_items && strchr(text, '#');
+        bool regroups = i > 0 && strstr(text, "||");
+        if (holds_any(text, "\r\n") || ends_in_backslash(text) || hides || regroups)
+            return true;
+    }
+    return false;
 }
 
 /* True when the shell would read more out of the text than words. */
@@ -96,86 +138,65 @@ static bool holds_shell_syntax(const char *text)
     return false;
 }
 
-static bool check_packages(const DkrOperation *op, GError **error)
+bool dkr_schema_packages_are_own(const DkrOperation *op)
 {
-    for (gsize i = 0; i < op->n_items; i++) {
-        DkrPlace place = dkr_operation_place(op, "packages", op->n_items > 1 ? (gssize)i : -1);
+    for (gsize i = 0; i < op->n_items; i++)
         if (holds_shell_syntax(op->items[i]))
-            return defer(&place, "holds a character that a shell interprets", op->items[i], error);
-    }
-    return true;
+            return true;
+    return false;
 }
 
-static bool check_envs(const DkrOperation *op, GError **error)
+bool dkr_schema_env_is_own(const DkrOperation *op, const DkrTemplateEnv *env)
 {
-    for (gsize i = 0; i < op->n_envs; i++) {
-        const DkrTemplateEnv *env = &op->envs[i];
-        DkrPlace of_name = dkr_operation_place(op, "a name in envs", -1);
-        DkrPlace of_value = dkr_operation_place(op, "envs", -1);
-        of_value.key = env->name;
-        if (holds_control(env->name) || holds_space(env->name) || holds_any(env->name, "='\"$\\"))
-            return refuse(&of_name,
-                          "cannot hold white space, \"=\", quotes, \"$\", backslashes or control "
-                          "characters",
-                          env->name, error);
-        if (op->literal)
-            return defer(&of_value, "is to be taken literally", NULL, error);
-        if (holds_control(env->value))
-            return defer(&of_value, "holds a control character", NULL, error);
-    }
-    return true;
+    return op->literal || holds_control(env->value);
 }
 
-static bool check_workdir(const DkrOperation *op, GError **error)
+static bool envs_are_own(const DkrOperation *op)
 {
-    DkrPlace place = dkr_operation_place(op, "path", -1);
-    if (holds_control(op->path))
-        return refuse(&place, "cannot hold control characters", op->path, error);
-    if (holds_any(op->path, "'\"\\"))
-        return defer(&place, "holds a quote or a backslash", op->path, error);
-    return true;
+    if (op->literal)
+        return true;
+    for (gsize i = 0; i < op->n_envs; i++)
+        if (dkr_schema_env_is_own(op, &op->envs[i]))
+            return true;
+    return false;
 }
 
-static bool check_secret_step(const DkrOperation *op, GError **error)
+bool dkr_schema_path_is_own(const DkrOperation *op)
 {
-    DkrPlace place = dkr_operation_place(op, "output", -1);
-    if (holds_control(op->path))
-        return refuse(&place, "cannot hold control characters", op->path, error);
-    if (holds_any(op->path, " '\"\\$*?["))
-        return defer(&place, "holds a space, quote, backslash, \"$\" or glob character", op->path,
-                     error);
-    if (op->exact) {
-        place.argument = "exact";
-        return defer(&place, "is set", NULL, error);
-    }
-    return check_commands(op, error);
+    return holds_any(op->path, op->method == DKR_SET_WORKDIR ? "'\"\\" : " '\"\\$*?[");
 }
 
-static bool check_operation(const DkrOperation *op, GError **error)
+static bool is_own(const DkrOperation *op)
 {
     switch (op->method) {
     case DKR_SET_WORKDIR:
-        return check_workdir(op, error);
+        return dkr_schema_path_is_own(op);
     case DKR_SET_ENVS:
-        return check_envs(op, error);
+        return envs_are_own(op);
     case DKR_RUN_CMD:
-        return check_commands(op, error);
+        return dkr_schema_commands_are_own(op);
     case DKR_RUN_WITH_SECRETS:
-        return check_secret_step(op, error);
+        return op->exact || dkr_schema_path_is_own(op) || dkr_schema_commands_are_own(op);
     case DKR_APT_INSTALL:
     case DKR_PIP_INSTALL:
     case DKR_NPM_INSTALL:
-        return check_packages(op, error);
+        return dkr_schema_packages_are_own(op);
     }
     return false;
 }
 
-bool dkr_schema_check(const DkrTemplate *tmpl, GError **error)
+bool dkr_schema_of(const DkrTemplate *tmpl, int *ret_schema, GError **error)
 {
+    int schema = DKR_SCHEMA_SHARED;
     if (!check_base(dkr_template_base(tmpl), error))
         return false;
-    for (guint i = 0; i < dkr_template_n_operations(tmpl); i++)
-        if (!check_operation(dkr_template_operation(tmpl, i), error))
+    for (guint i = 0; i < dkr_template_n_operations(tmpl); i++) {
+        const DkrOperation *op = dkr_template_operation(tmpl, i);
+        if (!check_operation(op, error))
             return false;
+        if (is_own(op))
+            schema = DKR_SCHEMA_OWN;
+    }
+    *ret_schema = schema;
     return true;
 }
