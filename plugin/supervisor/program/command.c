@@ -207,7 +207,7 @@ static SprWireStep start(SupCommand *command, const SupRun *run)
 bool sup_command_run(SupConnection *connection, uint32_t channel, SprWireReader *r)
 {
     SupRun run;
-    if (!sup_run_parse(r, &run))
+    if (!sup_run_parse(r, &run) || sup_command_of(connection, channel))
         return false;
     SupCommand *command = NULL;
     if (n_commands < SUP_MAX_COMMANDS)
@@ -347,7 +347,7 @@ bool sup_command_stdin(SupConnection *connection, SprWireHeader header, const ui
 {
     SupCommand *command = sup_command_of(connection, header.channel);
     if (!command || command->input.watch.fd < 0)
-        return header.channel <= connection->last_channel;
+        return true;
     if (header.type == SPR_WIRE_STDIN_CLOSE) {
         sup_command_end_input(command);
         return true;
@@ -360,14 +360,17 @@ bool sup_command_credit(SupConnection *connection, SprWireHeader header, SprWire
 {
     uint64_t more = spr_wire_get(r, 4);
     SupCommand *command = sup_command_of(connection, header.channel);
-    if (r->bad || header.channel > connection->last_channel)
+    if (r->bad)
         return false;
     if (!command)
         return true;
     SupStream *stream = header.stream == SPR_WIRE_ERR ? &command->err : &command->out;
+    bool waited = stream->credit == 0;
     stream->credit += more;
-    sup_stream_pump(stream);
-    sup_command_settle(command);
+    if (waited) {
+        sup_stream_pump(stream);
+        sup_command_settle(command);
+    }
     return true;
 }
 

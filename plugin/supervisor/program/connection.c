@@ -184,23 +184,12 @@ static bool shut_down(SupConnection *connection, uint32_t channel)
     return true;
 }
 
-static bool opens_channel(uint8_t type)
-{
-    return type == SPR_WIRE_RUN || (type >= SPR_WIRE_LIST && type <= SPR_WIRE_FORGET) ||
-           type == SPR_WIRE_PING || type == SPR_WIRE_SHUTDOWN;
-}
-
 /* False for a frame that breaks the rules. */
 static bool serve_frame(SupConnection *connection, SprWireHeader header, const uint8_t *payload)
 {
     SprWireReader r = {payload, header.size, false};
     if (!connection->greeted)
         return header.type == SPR_WIRE_HELLO && say_hello(connection, &r);
-    if (opens_channel(header.type)) {
-        if (header.channel <= connection->last_channel)
-            return false;
-        connection->last_channel = header.channel;
-    }
     switch (header.type) {
     case SPR_WIRE_RUN:
         return sup_command_run(connection, header.channel, &r);

@@ -14,7 +14,6 @@ typedef struct SupConnection {
     size_t in_size, in_room;
     uint8_t *out;
     size_t out_start, out_end, out_peak;
-    uint32_t last_channel;
     bool greeted;
     bool broken;      /* closed at the end of the round */
     bool closing;     /* closed once all is written */
