@@ -423,6 +423,10 @@ bool dkr_command_run(const DkrContext *context, const char *container, const Dkr
                        .result = ret_result,
                        .token = spr_random_hex(16)};
     *ret_result = (DkrCommandResult){0};
+    if (command->wait_background)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "needs-supervisor",
+                        "an engine exec cannot wait for background children: let the command "
+                        "itself wait for them");
     if (!begin(&run, error))
         return false;
     pump(&run);
