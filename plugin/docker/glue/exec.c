@@ -136,7 +136,7 @@ static bool attempt(void *ctx, DkrLife *life, GError **error)
         .grace_ms = r->grace_ms,
         .wait_background = r->flags & SPROV_EXEC_WAIT_BACKGROUND,
     };
-    DkrPlace place = dkr_life_place(life, &exec->gc->provider->context);
+    DkrVenue place = dkr_life_venue(life, &exec->gc->provider->context);
     return dkr_run(&place, &command, &exec->gc->wait, &exec->result, error);
 }
 

@@ -12,7 +12,7 @@
 #define CLEANUP_LIMIT_MS (30 * 1000)
 #define DEFAULT_MODE 0644
 
-static bool probe(const DkrPlace *place, const DkrLife *life, const char *path,
+static bool probe(const DkrVenue *place, const DkrLife *life, const char *path,
                   const char *how, const SprWait *wait, DkrFileFacts *ret_facts, GError **error)
 {
     g_autofree char *absolute = dkr_life_absolute(life, path);
@@ -71,7 +71,7 @@ static bool pull_block(void *ctx, const void **ret_data, gsize *ret_size, GError
     return dkr_reply_read(pull->reply, pull->wait, ret_data, ret_size, error);
 }
 
-static bool read_archive(const DkrPlace *place, const DkrLife *life, const DkrFileFacts *facts,
+static bool read_archive(const DkrVenue *place, const DkrLife *life, const DkrFileFacts *facts,
                          Window *window, const SprWait *wait, DkrReadResult *result,
                          GError **error)
 {
@@ -99,7 +99,7 @@ static bool read_archive(const DkrPlace *place, const DkrLife *life, const DkrFi
     }
 }
 
-static bool read_command(const DkrPlace *place, const DkrLife *life, const DkrFileFacts *facts,
+static bool read_command(const DkrVenue *place, const DkrLife *life, const DkrFileFacts *facts,
                          Window *window, const SprWait *wait, GError **error)
 {
     const char *const argv[] = {"/bin/sh", "-c", "exec cat -- \"$1\"", "sh", facts->path, NULL};
@@ -125,7 +125,7 @@ bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *p
                    guint64 offset, guint64 max_bytes, const DkrSink *sink, const SprWait *wait,
                    DkrReadResult *ret_result, GError **error)
 {
-    const DkrPlace at = dkr_life_place(life, context), *place = &at;
+    const DkrVenue at = dkr_life_venue(life, context), *place = &at;
     g_auto(DkrFileFacts) facts = {0};
     g_autoptr(GError) why = NULL;
     if (!probe(place, life, path, "read", wait, &facts, error))
@@ -174,7 +174,7 @@ static bool meter_read(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
     return true;
 }
 
-static bool put_archive(const DkrPlace *place, const DkrLife *life, const DkrFileFacts *facts,
+static bool put_archive(const DkrVenue *place, const DkrLife *life, const DkrFileFacts *facts,
                         const char *temporary, guint mode, Meter *meter, const SprWait *wait,
                         GError **error)
 {
@@ -192,7 +192,7 @@ static bool put_archive(const DkrPlace *place, const DkrLife *life, const DkrFil
 }
 
 /* Runs a step of a write as the sandbox's user; what it prints on failure is the reason. */
-static bool run_step(const DkrPlace *place, const DkrLife *life, const char *script,
+static bool run_step(const DkrVenue *place, const DkrLife *life, const char *script,
                      const char *const *args, const DkrSource *source, const SprWait *wait,
                      GError **error)
 {
@@ -210,7 +210,7 @@ static bool run_step(const DkrPlace *place, const DkrLife *life, const char *scr
                     *text ? text : "it cannot be written");
 }
 
-static bool stream_to(const DkrPlace *place, const DkrLife *life, const char *target,
+static bool stream_to(const DkrVenue *place, const DkrLife *life, const char *target,
                       Meter *meter, const SprWait *wait, GError **error)
 {
     const char *args[] = {target, NULL};
@@ -231,7 +231,7 @@ static const char commit_script[] =
     "[ -d \"$2\" ] && { echo 'is a directory'; exit 1; }\n"
     "mv -f -- \"$1\" \"$2\"\n";
 
-static bool commit(const DkrPlace *place, const DkrLife *life, const char *from,
+static bool commit(const DkrVenue *place, const DkrLife *life, const char *from,
                    const char *to, const char *mode, const char *owner, const Meter *meter,
                    const SprWait *wait, GError **error)
 {
@@ -240,7 +240,7 @@ static bool commit(const DkrPlace *place, const DkrLife *life, const char *from,
     return run_step(place, life, commit_script, args, NULL, wait, error);
 }
 
-static void remove_temporary(const DkrPlace *place, const DkrLife *life, const char *path)
+static void remove_temporary(const DkrVenue *place, const DkrLife *life, const char *path)
 {
     SprWait wait = spr_wait_for(CLEANUP_LIMIT_MS);
     const char *args[] = {path, NULL};
@@ -258,7 +258,7 @@ static char *owner_to_restore(const DkrFileFacts *facts)
     return g_strdup_printf("%" G_GINT64_FORMAT ":%" G_GINT64_FORMAT, facts->uid, facts->gid);
 }
 
-static bool replace(const DkrPlace *place, const DkrLife *life, const DkrFileFacts *facts,
+static bool replace(const DkrVenue *place, const DkrLife *life, const DkrFileFacts *facts,
                     guint mode, Meter *meter, const SprWait *wait, GError **error)
 {
     bool by_archive = in_archive(life, facts) && meter->announced != G_MAXUINT64;
@@ -276,7 +276,7 @@ static bool replace(const DkrPlace *place, const DkrLife *life, const DkrFileFac
     return ok;
 }
 
-static bool write_in_place(const DkrPlace *place, const DkrLife *life,
+static bool write_in_place(const DkrVenue *place, const DkrLife *life,
                            const DkrFileFacts *facts, guint mode, Meter *meter,
                            const SprWait *wait, GError **error)
 {
@@ -301,7 +301,7 @@ static bool check_may_write(const DkrFileFacts *facts, const char *path, bool in
 bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *path, guint mode,
                     guint64 size, const DkrSource *source, const SprWait *wait, GError **error)
 {
-    const DkrPlace at = dkr_life_place(life, context), *place = &at;
+    const DkrVenue at = dkr_life_venue(life, context), *place = &at;
     g_auto(DkrFileFacts) facts = {0};
     if (!probe(place, life, path, "write", wait, &facts, error))
         return false;

@@ -74,9 +74,9 @@ void dkr_life_unref(DkrLife *life)
     g_free(life);
 }
 
-DkrPlace dkr_life_place(const DkrLife *life, const DkrContext *context)
+DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context)
 {
-    return (DkrPlace){.context = context, .container = life->container, .link = life->link};
+    return (DkrVenue){.context = context, .container = life->container, .link = life->link};
 }
 
 char *dkr_life_absolute(const DkrLife *life, const char *path)

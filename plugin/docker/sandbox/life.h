@@ -26,7 +26,7 @@ DkrLife *dkr_life_ref(DkrLife *life);
 void dkr_life_unref(DkrLife *life);
 
 /* Where its commands run; as long as life. */
-DkrPlace dkr_life_place(const DkrLife *life, const DkrContext *context);
+DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context);
 
 /* path made absolute by the working directory; not normalized: that is the sandbox's own view. */
 char *dkr_life_absolute(const DkrLife *life, const char *path);

@@ -48,7 +48,7 @@ static void take_exit(const SprExit *from, DkrCommandResult *to)
 }
 
 /* Its connection broke: with its container, or alone? */
-static bool fail_broken(const DkrPlace *place, GError *why, GError **error)
+static bool fail_broken(const DkrVenue *place, GError *why, GError **error)
 {
     SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
     json_auto_t *inspect = NULL;
@@ -77,7 +77,7 @@ static bool is_start_failure(const GError *why, const SprExit *exit)
            exit->out_bytes + exit->err_bytes == 0;
 }
 
-static bool run_supervised(const DkrPlace *place, SprSupervisor *supervisor, const char *user,
+static bool run_supervised(const DkrVenue *place, SprSupervisor *supervisor, const char *user,
                            const DkrCommand *command, const SprWait *wait,
                            DkrCommandResult *ret_result, GError **error)
 {
@@ -111,7 +111,7 @@ static bool run_supervised(const DkrPlace *place, SprSupervisor *supervisor, con
 
 /* The supervisor of the container's own user changes users where it may; another one is started
  * through the engine where it may not. *ret_user is what is left to change. */
-static bool get_supervisor(const DkrPlace *place, const char *user, const SprWait *wait,
+static bool get_supervisor(const DkrVenue *place, const char *user, const SprWait *wait,
                            SprSupervisor **ret_supervisor, const char **ret_user, GError **error)
 {
     *ret_user = user;
@@ -124,7 +124,7 @@ static bool get_supervisor(const DkrPlace *place, const char *user, const SprWai
     return dkr_link_get(place->link, user, wait, ret_supervisor, error);
 }
 
-bool dkr_run(const DkrPlace *place, const DkrCommand *command, const SprWait *wait,
+bool dkr_run(const DkrVenue *place, const DkrCommand *command, const SprWait *wait,
              DkrCommandResult *ret_result, GError **error)
 {
     g_autoptr(SprSupervisor) supervisor = NULL;

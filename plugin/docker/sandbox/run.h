@@ -12,7 +12,7 @@ typedef struct {
     const DkrContext *context;
     const char *container;
     DkrLink *link; /* NULL: by engine exec */
-} DkrPlace;
+} DkrVenue;
 
-bool dkr_run(const DkrPlace *place, const DkrCommand *command, const SprWait *wait,
+bool dkr_run(const DkrVenue *place, const DkrCommand *command, const SprWait *wait,
              DkrCommandResult *ret_result, GError **error);

@@ -13,7 +13,7 @@ static bool gather(void *ctx, const void *data, gsize size)
     return true;
 }
 
-bool dkr_script_run(const DkrPlace *place, const char *user, const char *script,
+bool dkr_script_run(const DkrVenue *place, const char *user, const char *script,
                     const char *const *args, const DkrSource *source,
                     const SprWait *wait, GByteArray **ret_output, int *ret_exit_code,
                     GError **error)
