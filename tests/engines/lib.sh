@@ -150,9 +150,10 @@ unmount_rest() {
     done
 }
 
-# The engine's bridge, with the rules of the packet filter that it left for it.
+# The engine's bridge, if it is this folder's, with the rules of the packet filter left for it.
 delete_bridge() {
     local table rule
+    [ "$(cat "/sys/class/net/$bridge/ifalias" 2> /dev/null)" = "$dir" ] || return 0
     for table in nat filter raw; do
         iptables -t "$table" -S 2> /dev/null | grep -E -e "-[io] $bridge( |$)| -s ${address%1/16}" | sed 's/^-A/-D/' |
             while read -r rule; do
@@ -160,7 +161,5 @@ delete_bridge() {
                 iptables -t "$table" $rule 2> /dev/null || true
             done || true
     done
-    if [ "$(cat "/sys/class/net/$bridge/ifalias" 2> /dev/null)" = "$dir" ]; then
-        ip link delete "$bridge"
-    fi
+    ip link delete "$bridge"
 }
