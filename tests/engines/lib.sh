@@ -1,4 +1,4 @@
-# Sourced by up, down and images: where a private engine lives, whether it runs, how to talk to it.
+# Sourced by up, down, images and setup.sh: where a private engine lives, whether it runs, how to talk to it.
 # shellcheck shell=bash
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -66,7 +66,7 @@ engine_pid() {
     echo "$pid"
 }
 
-# api PATH [CURL-ARGUMENT...]: one request to the engine that DOCKER_HOST names.
+# engine_api PATH [CURL-ARGUMENT...]: one request to the engine that DOCKER_HOST names.
 engine_api() {
     local path=$1 target=() base
     shift
