@@ -1,0 +1,16 @@
+/*
+ * The commands, one group to a file. main.c lists them.
+ */
+#pragma once
+
+#include "cli.h"
+
+extern const HsCommand hs_cmd_info;
+extern const HsCommand hs_cmd_run;
+extern const HsCommand hs_cmd_start;
+extern const HsCommand hs_cmd_exec;
+extern const HsCommand hs_cmd_stop;
+extern const HsCommand hs_cmd_rm;
+extern const HsCommand hs_cmd_ls;
+extern const HsCommand hs_cmd_read;
+extern const HsCommand hs_cmd_write;

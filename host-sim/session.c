@@ -1,0 +1,179 @@
+#include "session.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "streams.h"
+#include "values.h"
+
+bool hs_session_open(HsSession *session, const HsCommand *command, const HsCli *cli, GError **error)
+{
+    *session = (HsSession){.command = command, .cli = cli};
+    sprov_error failure = SPROV_INIT(sprov_error);
+    if (!hs_services_init(&session->services, cli->log_level, cli->log_json,
+                          (const char *const *)cli->secrets, error))
+        return false;
+    if (!hs_provider_load(cli->provider, &session->lib, error))
+        return false;
+    sprov_status status =
+        session->lib->api->open(&session->services.host, cli->config, &session->provider, &failure);
+    return status == SPROV_OK || hs_fail_call(error, status, &failure);
+}
+
+static int exit_code_of(const HsSession *session, const GError *error)
+{
+    if (error->code == HS_USAGE)
+        return session->command->usage_exit;
+    return error->code == HS_READER_GONE ? HS_EXIT_READER_GONE : HS_EXIT_FAILED;
+}
+
+int hs_session_end(HsSession *session, int exit_code, GError *error)
+{
+    sprov_error failure = SPROV_INIT(sprov_error);
+    int signal_number = hs_signal_caught();
+    if (session->provider && session->lib->api->close(session->provider, &failure) != SPROV_OK)
+        hs_log(&session->services, SPROV_LOG_WARNING, "closing the provider: %s", failure.message);
+    if (error) {
+        bool expected =
+            error->code == HS_READER_GONE || (signal_number && error->code == SPROV_E_CANCELLED);
+        if (!expected)
+            hs_report(&session->services, error);
+        exit_code = exit_code_of(session, error);
+        g_error_free(error);
+    }
+    hs_provider_free(session->lib);
+    hs_services_clear(&session->services);
+    return signal_number ? 128 + signal_number : exit_code;
+}
+
+bool hs_session_create(HsSession *session, const char *id, sprov_sandbox **ret_sandbox,
+                       GError **error)
+{
+    g_autofree char *options = NULL;
+    sprov_error failure = SPROV_INIT(sprov_error);
+    if (!hs_options_with_id(session->cli->options, id, &options, error))
+        return false;
+    sprov_status status = session->lib->api->create(
+        session->provider, options, &session->services.callbacks, ret_sandbox, &failure);
+    return status == SPROV_OK || hs_fail_call(error, status, &failure);
+}
+
+int hs_session_work(const HsCommand *command, const HsCli *cli, const char *id, HsWork work,
+                    void *data)
+{
+    HsSession session;
+    GError *error = NULL;
+    sprov_sandbox *sandbox = NULL;
+    int exit_code = 0;
+    if (hs_session_open(&session, command, cli, &error) &&
+        hs_session_create(&session, id, &sandbox, &error)) {
+        work(&session, sandbox, data, &exit_code, &error);
+        session.lib->api->release(sandbox);
+    }
+    return hs_session_end(&session, exit_code, error);
+}
+
+static void on_progress(void *ctx, const char *text, size_t size)
+{
+    const HsServices *services = ctx;
+    hs_log(services, SPROV_LOG_DEBUG, "%.*s", (int)MIN(size, 4096), text);
+}
+
+sprov_call hs_session_call(HsSession *session, guint32 flags)
+{
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.flags = flags;
+    call.cancel = &session->services.cancel;
+    call.on_progress = on_progress;
+    call.progress_ctx = &session->services;
+    return call;
+}
+
+bool hs_session_start(HsSession *session, sprov_sandbox *sandbox, sprov_start_result *ret_started,
+                      GError **error)
+{
+    sprov_call call = hs_session_call(session, 0);
+    sprov_error failure = SPROV_INIT(sprov_error);
+    sprov_status status = session->lib->api->start(sandbox, &call, ret_started, &failure);
+    return status == SPROV_OK || hs_fail_call(error, status, &failure);
+}
+
+bool hs_session_destroy(HsSession *session, sprov_sandbox *sandbox, const char *id, GError **error)
+{
+    sprov_error failure = SPROV_INIT(sprov_error);
+    sprov_status status = session->lib->api->destroy(sandbox, NULL, &failure);
+    if (status == SPROV_OK)
+        return true;
+    hs_fail_call(error, status, &failure);
+    g_prefix_error(error, "sandbox %s is still there (host-sim rm --id %s tries again): ", id, id);
+    return false;
+}
+
+bool hs_session_need_lifecycle(const HsSession *session, GError **error)
+{
+    if (session->lib->lifecycle)
+        return true;
+    return hs_fail(error, SPROV_E_UNSUPPORTED,
+                   "provider %s has no " SPROV_EXT_LIFECYCLE ", which %s needs",
+                   session->lib->entry->descriptor->id, session->command->name);
+}
+
+/* ----------------------------------------------------------------------- exec */
+
+/* Which of our own ends made the provider give up, if one did. */
+static bool fail_exec(const HsSink *out, const HsSink *err, const HsSource *in, sprov_status status,
+                      const sprov_error *failure, GError **error)
+{
+    if (status == SPROV_E_REFUSED && out->failure)
+        return hs_fail_write(error, "standard output", out->failure);
+    if (status == SPROV_E_REFUSED && err->failure)
+        return hs_fail_write(error, "standard error", err->failure);
+    if (status == SPROV_E_REFUSED && in->failure)
+        return hs_fail(error, SPROV_E_IO, "cannot read standard input: %s",
+                       g_strerror(in->failure));
+    return hs_fail_call(error, status, failure);
+}
+
+static int exit_code_of_command(const HsSession *session, const sprov_exec_result *result)
+{
+    if (result->flags & SPROV_EXEC_UNCONFIRMED)
+        hs_log(&session->services, SPROV_LOG_WARNING,
+               "some of what the command started may still run in the sandbox");
+    if (result->flags & SPROV_EXEC_TIMED_OUT)
+        hs_log(&session->services, SPROV_LOG_INFO, "the command was ended after its timeout");
+    return result->flags & SPROV_EXEC_TIMED_OUT ? HS_EXIT_TIMED_OUT : result->exit_code;
+}
+
+bool hs_session_exec(HsSession *session, sprov_sandbox *sandbox, guint32 call_flags, int *ret_exit,
+                     GError **error)
+{
+    const HsCli *cli = session->cli;
+    int cancel_fd = session->services.cancel.fd;
+    HsSink out, err;
+    HsSource in;
+    hs_sink_init(&out, STDOUT_FILENO, cancel_fd);
+    hs_sink_init(&err, STDERR_FILENO, cancel_fd);
+    hs_source_init(&in, STDIN_FILENO, false);
+
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = cli->command;
+    request.argv = (const char *const *)cli->argv;
+    request.env = (const char *const *)cli->env;
+    request.secret_env = hs_services_secret_names(&session->services);
+    request.cwd = cli->cwd;
+    request.user = cli->user;
+    request.stdin_source = isatty(STDIN_FILENO) ? NULL : &in.source;
+    request.stdout_sink = &out.sink;
+    request.stderr_sink = &err.sink;
+    request.run_timeout_ms = cli->timeout_ms;
+
+    sprov_call call = hs_session_call(session, call_flags);
+    sprov_exec_result result = SPROV_INIT(sprov_exec_result);
+    sprov_error failure = SPROV_INIT(sprov_error);
+    sprov_status status = session->lib->api->exec(sandbox, &request, &call, &result, &failure);
+    if (status != SPROV_OK)
+        return fail_exec(&out, &err, &in, status, &failure, error);
+    *ret_exit = exit_code_of_command(session, &result);
+    return true;
+}
