@@ -91,7 +91,7 @@ static int run(const HsCommand *self, char **argv)
         {"seed", 0, 0, G_OPTION_ARG_INT, &args.seed, "repeat the tokens and sizes of a run", "N"},
         {"time-scale", 0, 0, G_OPTION_ARG_DOUBLE, &args.time_scale,
          "stretch all limits, for a slow machine (1)", "X"},
-        {"jobs", 'j', 0, G_OPTION_ARG_INT, &args.jobs, "cases at the same time (2)", "N"},
+        {"jobs", 0, 0, G_OPTION_ARG_INT, &args.jobs, "cases at the same time (2)", "N"},
         {"run-one", 0, HIDDEN, TEXT, &args.run_one, "", "ID"},
         {"result-fd", 0, HIDDEN, G_OPTION_ARG_INT, &args.result_fd, "", "N"},
         {"ledger", 0, HIDDEN, TEXT, &args.ledger, "", "PATH"},

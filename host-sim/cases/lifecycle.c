@@ -290,7 +290,8 @@ static gpointer write_long(gpointer data)
     sprov_write_request request = SPROV_INIT(sprov_write_request);
     request.path = "slow";
     request.source = &table;
-    CHECK(case_api()->write_file(data, &request, NULL, case_error()) != SPROV_OK);
+    CHECK_STATUS(case_api()->write_file(data, &request, NULL, case_error()), SPROV_E_NOT_READY);
+    CHECK(case_last_error()->flags & SPROV_ERROR_SANDBOX_GONE);
     return NULL;
 }
 
@@ -455,7 +456,7 @@ const Case cases_lifecycle[] = {
      "Life of a sandbox", destroy_is_final},
     {"LIF-12", 2, "core", "destroy() ends running commands with SANDBOX_GONE", "Life of a sandbox",
      destroy_ends_running_calls},
-    {"LIF-29", 2, "core", "destroy() ends a running write, which then fails", "Life of a sandbox",
+    {"LIF-29", 2, "core", "destroy() ends a running write with SANDBOX_GONE", "Life of a sandbox",
      destroy_ends_running_writes},
     {"LIF-14", 2, "image", "a missing image is named, and nothing is left of the attempt",
      "Life of a sandbox", bad_image_is_named},

@@ -3,20 +3,25 @@
 
 #include <string.h>
 
-static void output_comes_as_it_is_printed(void)
+/* How long the second piece came after the first. */
+static gint64 gap_between_pieces(void)
 {
     CaseSink *sink = case_sink();
     sprov_sink table = case_sink_table(sink);
     sprov_exec_request request = case_command("echo a; sleep 1; echo b");
     request.stdout_sink = &table;
-    gint64 begin = case_now_ms();
-    Ran ran = case_exec(case_shared(), &request, NULL);
-    gint64 end = case_now_ms();
-    CHECK_STATUS(ran.status, SPROV_OK);
+    CHECK_STATUS(case_exec(case_shared(), &request, NULL).status, SPROV_OK);
     CHECK_TEXT(case_taken(sink), "a\nb\n");
-    CHECK(sink->writes >= 2);
-    CHECK(sink->last_ms - sink->first_ms >= 500);
-    CHECK(sink->first_ms - begin < end - sink->first_ms);
+    return sink->last_ms - sink->first_ms;
+}
+
+static void output_comes_as_it_is_printed(void)
+{
+    /* On a busy machine the first piece may be late; what holds output back fails each time. */
+    gint64 gap = 0;
+    for (int attempt = 0; attempt < 3 && gap < 500; attempt++)
+        gap = gap_between_pieces();
+    CHECK_THAT(gap >= 500, "pieces printed a second apart came %" G_GINT64_FORMAT " ms apart", gap);
 }
 
 static void pieces_are_the_whole(void)

@@ -116,8 +116,10 @@ int check_run_one(const CheckSetup *setup)
     if (!one)
         return CHECK_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
-    if (!hs_provider_load(setup->provider, &context.lib, &error))
+    if (!hs_provider_load(setup->provider, &context.lib, &error)) {
+        child_record("unloadable", "%s", error->message);
         child_fail("%s", error->message);
+    }
     const char *closed = check_gates(one->gate, context.lib, setup->config);
     if (closed) {
         child_record("skip", "%s", closed);

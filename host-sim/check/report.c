@@ -22,6 +22,13 @@ void report_note(const char *format, ...)
     fflush(stdout);
 }
 
+void report_bail_out(const char *why)
+{
+    g_autofree char *line = hs_one_line(why);
+    printf("Bail out! %s\n", line);
+    fflush(stdout);
+}
+
 /* In a TAP description '#' begins a directive. */
 static char *escape(const char *text)
 {

@@ -13,5 +13,7 @@ typedef struct {
 void report_begin(guint cases);
 /* A line for people; TAP ignores it. */
 void report_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* The whole run is off. */
+void report_bail_out(const char *why);
 void report_case(Report *report, guint number, const Case *one, const Job *job);
 void report_end(const Report *report);

@@ -97,13 +97,16 @@ static bool run_errand(Runner *runner, const char *name, const char *subject, gi
 
 /* ---- before and after the cases */
 
-static void prepare(Runner *runner)
+/* False when there is no provider to speak of. */
+static bool prepare(Runner *runner)
 {
     CheckSetup *setup = runner->setup;
+    const char *shared_id = setup->shared_id;
     Job job;
-    check_ledger_made(setup->ledger, CHECK_SHARED, setup->shared_id);
+    check_ledger_made(setup->ledger, CHECK_SHARED, shared_id);
     if (!run_errand(runner, CHECK_PREPARE, NULL, prepare_limit(runner), &job))
-        return;
+        return false;
+    g_autofree char *unloadable = job_record(&job, "unloadable");
     g_autofree char *note = job_record(&job, "note");
     g_autofree char *start = job_record(&job, "start");
     g_autofree char *command = job_record(&job, "command");
@@ -114,7 +117,7 @@ static void prepare(Runner *runner)
         setup->command_ms = g_ascii_strtoll(command, NULL, 10);
         report_note("seed %u, level %d, ABI %d.%d, start %s ms, command %s ms", setup->seed,
                     setup->level, SPROV_ABI_MAJOR, SPROV_ABI_MINOR, start, command);
-    } else {
+    } else if (!unloadable) {
         report_note("seed %u, level %d, ABI %d.%d", setup->seed, setup->level, SPROV_ABI_MAJOR,
                     SPROV_ABI_MINOR);
         report_note("no shared sandbox, cases that need it will fail: %s: %s",
@@ -122,6 +125,12 @@ static void prepare(Runner *runner)
         setup->shared_id = NULL;
     }
     job_clear(&job);
+    if (unloadable) {
+        check_ledger_gone(setup->ledger, CHECK_SHARED, shared_id);
+        report_bail_out(unloadable);
+        runner->report.failed++;
+    }
+    return !unloadable;
 }
 
 /* Removes what a case, or the run, has left; false when something is left even so. */
@@ -277,7 +286,8 @@ static void run_all(Runner *runner)
 {
     const Entry *last = &runner->entries[runner->count - 1];
     bool has_leak_case = strcmp(last->one->id, CHECK_LEAK_ID) == 0;
-    prepare(runner);
+    if (!prepare(runner))
+        return;
     run_cases(runner, runner->count - (has_leak_case ? 1 : 0));
     finish(runner);
     if (has_leak_case)

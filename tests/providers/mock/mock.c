@@ -384,3 +384,11 @@ const sprov_api mock_api = {
     .destroy = mock_destroy,
     .build_template = mock_build_template,
 };
+
+const sprov_descriptor mock_descriptor = {
+    .struct_size = sizeof mock_descriptor,
+    .id = "mock",
+    .name = "Mock sandbox provider",
+    .version = "1.0.0",
+    .vendor = "sprov",
+};

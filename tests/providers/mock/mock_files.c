@@ -48,10 +48,17 @@ static sprov_status refuse_kind(mode_t mode, const char *path, sprov_error *erro
                      is_folder ? "a directory" : "special");
 }
 
+/* stop() and destroy() end transfers too. */
+static sprov_status check_alive(const sprov_sandbox *sandbox, sprov_error *error)
+{
+    bool is_alive = mock_store_get(sandbox->dir, NULL) == MOCK_RUNNING;
+    return is_alive ? SPROV_OK : mock_fail_gone(error, "sandbox-gone", sandbox->options.id);
+}
+
 /* ---- read */
 
-static sprov_status send_file(int fd, const sprov_read_request *request, const MockWait *wait,
-                              uint64_t *ret_count, sprov_error *error)
+static sprov_status send_file(sprov_sandbox *sandbox, int fd, const sprov_read_request *request,
+                              const MockWait *wait, uint64_t *ret_count, sprov_error *error)
 {
     static const char *const what = "read";
     uint64_t left = request->max_bytes ? request->max_bytes : UINT64_MAX;
@@ -81,8 +88,9 @@ static sprov_status send_file(int fd, const sprov_read_request *request, const M
     return status;
 }
 
-static sprov_status read_open(const char *full, const sprov_read_request *request,
-                              const MockWait *wait, sprov_read_result *result, sprov_error *error)
+static sprov_status read_open(sprov_sandbox *sandbox, const char *full,
+                              const sprov_read_request *request, const MockWait *wait,
+                              sprov_read_result *result, sprov_error *error)
 {
     int fd = open(full, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
@@ -93,7 +101,7 @@ static sprov_status read_open(const char *full, const sprov_read_request *reques
                                               : refuse_errno(error, errno, "read", request->path);
     uint64_t count = 0;
     if (status == SPROV_OK)
-        status = send_file(fd, request, wait, &count, error);
+        status = send_file(sandbox, fd, request, wait, &count, error);
     close(fd);
     if (status == SPROV_OK && result) {
         result->mode = st.st_mode & 07777;
@@ -139,7 +147,7 @@ sprov_status mock_read_file(sprov_sandbox *sandbox, const sprov_read_request *re
     if (status == SPROV_OK) {
         close(lock);
         char *full = absolute(sandbox, request->path);
-        status = read_open(full, request, &wait, result, error);
+        status = read_open(sandbox, full, request, &wait, result, error);
         free(full);
         sink_done(request->sink);
     }
@@ -242,8 +250,8 @@ static sprov_status take(const sprov_source *source, const char *path, char *buf
     }
 }
 
-static sprov_status copy_in(int fd, const sprov_write_request *request, const MockWait *wait,
-                            sprov_error *error)
+static sprov_status copy_in(sprov_sandbox *sandbox, int fd, const sprov_write_request *request,
+                            const MockWait *wait, sprov_error *error)
 {
     const sprov_source *source = request->source;
     char *buffer = malloc(CHUNK);
@@ -252,6 +260,8 @@ static sprov_status copy_in(int fd, const sprov_write_request *request, const Mo
     sprov_status status = SPROV_OK;
     while (status == SPROV_OK && size > 0) {
         status = take(source, request->path, buffer, wait, &size, error);
+        if (status == SPROV_OK)
+            status = check_alive(sandbox, error);
         if (status != SPROV_OK)
             break;
         total += size;
@@ -271,8 +281,9 @@ static sprov_status copy_in(int fd, const sprov_write_request *request, const Mo
     return status;
 }
 
-static sprov_status replace(const char *target, const sprov_write_request *request,
-                            const MockWait *wait, sprov_error *error)
+static sprov_status replace(sprov_sandbox *sandbox, const char *target,
+                            const sprov_write_request *request, const MockWait *wait,
+                            sprov_error *error)
 {
     struct stat st;
     bool exists = stat(target, &st) == 0;
@@ -291,7 +302,7 @@ static sprov_status replace(const char *target, const sprov_write_request *reque
         free(fresh);
         return status;
     }
-    status = copy_in(fd, request, wait, error);
+    status = copy_in(sandbox, fd, request, wait, error);
     mode_t mode = request->mode ? request->mode : exists ? st.st_mode & 07777 : 0644;
     if (status == SPROV_OK && (fchmod(fd, mode) != 0 || rename(fresh, target) != 0))
         status = refuse_errno(error, errno, "write", request->path);
@@ -313,7 +324,7 @@ static sprov_status write_path(sprov_sandbox *sandbox, const sprov_write_request
     char *target = follow(full);
     sprov_status status = make_parents(sandbox->dir, target, error);
     if (status == SPROV_OK)
-        status = replace(target, request, wait, error);
+        status = replace(sandbox, target, request, wait, error);
     free(full);
     free(target);
     return status;
