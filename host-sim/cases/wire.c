@@ -14,9 +14,7 @@ static Nowhere open_nowhere(void)
 {
     Nowhere nowhere = {.path = case_text("/nonexistent-%s/engine.sock", case_token())};
     nowhere.provider = case_open(NULL, case_text("{\"host\":\"unix://%s\"}", nowhere.path));
-    CHECK_STATUS(case_api()->create(nowhere.provider, case_options(case_new_id(), NULL), NULL,
-                                    &nowhere.sandbox, case_error()),
-                 SPROV_OK);
+    nowhere.sandbox = case_handle(case_new_id(), NULL, nowhere.provider);
     return nowhere;
 }
 
@@ -55,7 +53,7 @@ static void every_function_says_so(void)
         is_unavailable(&nowhere, lifecycle->stop(nowhere.sandbox, NULL, case_error()), "stop()",
                        begin);
     }
-    case_api()->release(nowhere.sandbox);
+    case_abandon(nowhere.sandbox);
 }
 
 static void nothing_connects_before_start(void)
@@ -66,7 +64,7 @@ static void nothing_connects_before_start(void)
         CHECK_TEXT(case_bytes(case_describe(nowhere.sandbox, "status")), "pending");
     CHECK(case_on_time(begin, 0));
     CHECK_STATUS(case_api()->start(nowhere.sandbox, NULL, NULL, case_error()), SPROV_E_UNAVAILABLE);
-    case_api()->release(nowhere.sandbox);
+    case_abandon(nowhere.sandbox);
 }
 
 const Case cases_wire[] = {

@@ -100,6 +100,8 @@ const char *case_shared_id(void);
 void case_start(sprov_sandbox *sandbox);
 void case_destroy(sprov_sandbox *sandbox); /* now, not at the end */
 void case_release(sprov_sandbox *sandbox); /* the same */
+/* Releases a handle that cannot have made a sandbox, so that nothing is destroyed. */
+void case_abandon(sprov_sandbox *sandbox);
 /* A provider of one's own, closed at the end. */
 sprov_provider *case_open(const sprov_host *host, const char *config);
 /* What info(), describe() or list() told; "" without. */

@@ -142,6 +142,12 @@ void case_release(sprov_sandbox *sandbox)
     case_api()->release(sandbox);
 }
 
+void case_abandon(sprov_sandbox *sandbox)
+{
+    mark_gone(case_id(sandbox));
+    case_release(sandbox);
+}
+
 void child_clean(void)
 {
     for (guint i = 0; i < context.sandboxes->len; i++) {

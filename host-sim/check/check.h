@@ -26,13 +26,13 @@ typedef struct {
     const char *ledger;    /* path */
     const char *run;       /* random word of the whole run, part of every sandbox's id */
     const char *shared_id; /* or NULL when there is none */
-    const char *subject;   /* for CHECK_SWEEP: the case */
+    const char *subject;   /* for CHECK_SWEEP: the case, or NULL for the run */
     gint64 command_ms;     /* calibration */
 } CheckSetup;
 
 #define CHECK_PREPARE "@prepare" /* make the shared sandbox, calibrate, tell of the provider */
 #define CHECK_FINISH "@finish"   /* destroy the shared sandbox */
-#define CHECK_SWEEP "@sweep"     /* remove what a case has left behind */
+#define CHECK_SWEEP "@sweep"     /* remove what a case, or the whole run, has left behind */
 
 #define CHECK_SHARED "@shared" /* who made the shared sandbox, in the ledger */
 

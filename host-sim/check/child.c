@@ -87,15 +87,21 @@ static bool is_there(const char *id)
     return case_api()->start(sandbox, &call, NULL, case_error()) != SPROV_E_NOT_FOUND;
 }
 
+/* Of one case, what it did not destroy itself; of the whole run, whatever is there: destroy() may
+ * have lied. */
 void errand_sweep(void)
 {
-    context.case_id = context.setup->subject;
-    g_autoptr(GPtrArray) ids = check_ledger_left(context.setup->ledger, context.case_id);
+    const CheckSetup *setup = context.setup;
+    g_autoptr(GPtrArray) ids = setup->subject ? check_ledger_left(setup->ledger, setup->subject)
+                                              : check_ledger_all(setup->ledger);
+    if (setup->subject)
+        context.case_id = setup->subject;
     for (guint i = 0; i < ids->len; i++) {
-        const char *id = ids->pdata[i];
-        if (is_there(id))
-            child_record("left", "%s", id);
-        remove_sandbox(id);
+        bool is_left = is_there(ids->pdata[i]);
+        if (is_left)
+            child_record("left", "%s", (char *)ids->pdata[i]);
+        if (is_left || setup->subject)
+            remove_sandbox(ids->pdata[i]);
     }
     CHECK(true);
 }

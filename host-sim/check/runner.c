@@ -36,6 +36,7 @@ typedef struct {
     guint count, reported;
     Report report;
     gint64 start_ms; /* calibration */
+    bool is_swept;   /* nothing is left of it */
     int signals;     /* signalfd */
     int caught;      /* the signal that ends the run, or 0 */
     char *folder;
@@ -133,23 +134,6 @@ static bool prepare(Runner *runner)
     return !unloadable;
 }
 
-/* Removes what a case, or the run, has left; false when something is left even so. */
-static bool sweep(Runner *runner, const char *case_id)
-{
-    g_autoptr(GPtrArray) left = check_ledger_left(runner->setup->ledger, case_id);
-    if (left->len == 0)
-        return true;
-    Job job;
-    if (!run_errand(runner, CHECK_SWEEP, case_id, limit(runner, 1), &job))
-        return false;
-    if (job.verdict != JOB_PASS)
-        report_note("%s left sandbox %s, and it cannot be removed: %s", case_id,
-                    (char *)left->pdata[0], job.message);
-    bool swept = job.verdict == JOB_PASS;
-    job_clear(&job);
-    return swept;
-}
-
 static void finish(Runner *runner)
 {
     Job job;
@@ -159,6 +143,21 @@ static void finish(Runner *runner)
     if (job.verdict != JOB_PASS)
         report_note("the shared sandbox %s was not removed: %s", runner->setup->shared_id,
                     job.message);
+    job_clear(&job);
+}
+
+/* What is there even so, because destroy() failed, crashed or lied. */
+static void sweep_all(Runner *runner)
+{
+    Job job;
+    if (!run_errand(runner, CHECK_SWEEP, NULL, limit(runner, 3), &job))
+        return;
+    g_autofree char *left = job_record(&job, "left");
+    if (job.verdict != JOB_PASS)
+        report_note("not all sandboxes can be removed: %s", job.message);
+    else if (left)
+        report_note("sandbox %s and perhaps others were left behind, and are removed", left);
+    runner->is_swept = job.verdict == JOB_PASS;
     job_clear(&job);
 }
 
@@ -292,20 +291,21 @@ static void run_all(Runner *runner)
     finish(runner);
     if (has_leak_case)
         run_cases(runner, runner->count);
+    sweep_all(runner);
 }
 
-/* The ledger stays where something of it does. */
+/* The ledger stays where sandboxes may. */
 static void remove_ledger(Runner *runner)
 {
     g_autoptr(GPtrArray) left = check_ledger_left(runner->setup->ledger, NULL);
-    for (guint i = 0; i < left->len; i++)
-        report_note("left behind: sandbox %s", (char *)left->pdata[i]);
-    if (left->len == 0)
-        g_unlink(runner->setup->ledger);
-    else
+    for (guint i = 0; !runner->is_swept && i < left->len; i++)
+        report_note("perhaps left behind: sandbox %s", (char *)left->pdata[i]);
+    if (!runner->is_swept && left->len > 0) {
         report_note("the ledger is kept: %s", runner->setup->ledger);
-    if (left->len == 0)
+    } else {
+        g_unlink(runner->setup->ledger);
         g_rmdir(runner->folder);
+    }
     g_free(runner->folder);
 }
 
@@ -335,7 +335,6 @@ int check_run(CheckSetup *setup)
 
     report_begin(runner.count);
     run_all(&runner);
-    sweep(&runner, CHECK_SHARED);
     remove_ledger(&runner);
     report_end(&runner.report);
     close(runner.signals);
