@@ -74,7 +74,9 @@ static sprov_status docker_open(const sprov_host *host, const char *config,
                                 sprov_provider **provider, sprov_error *error)
 {
     GError *failure = NULL;
-    return open_provider(host, config, provider, &failure) ? SPROV_OK : glue_fail(error, failure);
+    bool ok = glue_check_result(error, sizeof *error, "error", &failure) &&
+              open_provider(host, config, provider, &failure);
+    return ok ? SPROV_OK : glue_fail(error, failure);
 }
 
 static sprov_status docker_close(sprov_provider *provider, sprov_error *error)
@@ -125,9 +127,9 @@ static sprov_status docker_create(sprov_provider *provider, const char *options,
                                   sprov_error *error)
 {
     GError *failure = NULL;
-    return create_sandbox(provider, options, callbacks, sandbox, &failure)
-               ? SPROV_OK
-               : glue_fail(error, failure);
+    bool ok = glue_check_result(error, sizeof *error, "error", &failure) &&
+              create_sandbox(provider, options, callbacks, sandbox, &failure);
+    return ok ? SPROV_OK : glue_fail(error, failure);
 }
 
 static void docker_release(sprov_sandbox *sandbox)

@@ -15,7 +15,8 @@ static sprov_status templates_describe(sprov_provider *provider, const char *def
 {
     GError *failure = NULL;
     g_autofree char *json = NULL;
-    if (!glue_check_pointer(provider, "provider", &failure) ||
+    if (!glue_check_result(error, sizeof *error, "error", &failure) ||
+        !glue_check_pointer(provider, "provider", &failure) ||
         !glue_check_pointer(definition, "definition", &failure) ||
         !glue_check_pointer((const void *)emit, "emit", &failure) ||
         !dkr_template_describe(definition, &json, &failure))
