@@ -1,0 +1,12 @@
+/*
+ * The extension tables, each in the file of its name. Used by glue_extension() alone.
+ */
+#pragma once
+
+#include "glue/glue.h"
+
+#include <ext/lifecycle.h>
+#include <ext/provider.h>
+
+extern const sprov_ext_lifecycle glue_lifecycle;
+extern const sprov_ext_provider glue_provider;

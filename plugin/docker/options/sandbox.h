@@ -1,0 +1,100 @@
+/*
+ * The options of one sandbox: what create() is given as JSON, checked and with its defaults. Glue
+ * parses them, sandbox/ reads them. Immutable after parsing, so any thread may read; only the
+ * owner frees.
+ */
+#pragma once
+
+#include "options/values.h"
+
+#define DKR_DEFAULT_IMAGE "node:22-slim"
+#define DKR_DEFAULT_WORKING_DIRECTORY "/workspace"
+#define DKR_DEFAULT_TIMEOUT_MS (300 * 1000)
+#define DKR_ID_MAX_BYTES 255
+
+typedef enum {
+    DKR_MOUNT_VOLUME,
+    DKR_MOUNT_BIND,
+    DKR_MOUNT_TMPFS
+} DkrMountType;
+
+typedef struct {
+    DkrMountType type;
+    char *type_name; /* "volume", "bind", "tmpfs" */
+    char *source;    /* NULL: an anonymous volume, or a tmpfs */
+    char *target;    /* absolute */
+    DkrOptBool read_only;
+    char *subpath;        /* volume: relative, without ".."; or NULL */
+    DkrOptBool no_copy;   /* volume */
+    DkrPairs labels;      /* volume */
+    char *propagation;    /* bind; or NULL */
+    DkrOptInt size_bytes; /* tmpfs */
+    DkrOptInt mode;       /* tmpfs */
+} DkrMount;
+
+typedef struct {
+    DkrMount *items;
+    size_t count;
+} DkrMounts;
+
+typedef struct {
+    char *name;
+    DkrOptInt soft; /* -1: unlimited */
+    DkrOptInt hard;
+} DkrUlimit;
+
+typedef struct {
+    DkrUlimit *items;
+    size_t count;
+} DkrUlimits;
+
+typedef struct {
+    char *id;
+    bool id_is_generated;
+    char *name; /* of the container; NULL: made from the id, see options/names.h */
+
+    char *image;         /* NULL only when there is a template */
+    char *template_id;   /* "template" as a string: an id, or "callback" */
+    char *template_json; /* "template" as an object: its text */
+    char **command;      /* never empty */
+    bool command_is_set; /* it is not the keep-alive of the defaults */
+    DkrPairs env;
+    char *working_directory; /* NULL when not given, see dkr_sandbox_options_workdir() */
+    char *user;              /* NULL: the image's */
+    DkrPairs labels;         /* none of them reserved */
+
+    DkrPairs volumes; /* source, "/target[:options]" */
+    DkrPairs tmpfs;   /* target, options */
+    DkrMounts mounts;
+
+    char *network;
+    DkrOptBool privileged; /* its value is false when not set */
+    DkrOptInt memory;
+    DkrOptInt memory_swap;
+    DkrOptInt cpu_shares;
+    DkrOptInt cpu_quota;
+    DkrOptInt cpu_period;
+    DkrOptInt pids_limit;
+    DkrUlimits ulimits;
+    DkrOptBool init; /* its value is true when not set */
+    DkrOptBool readonly_rootfs;
+    char **cap_drop; /* NULL when not given, as the next two */
+    char **cap_add;
+    char **security_opt;
+
+    DkrOptInt timeout;     /* milliseconds for each command; 0: none; its value is never unset */
+    DkrOptBool auto_start; /* its value is true when not set */
+    char *instructions;    /* NULL: the default text; may be empty */
+} DkrSandboxOptions;
+
+/* json NULL is "{}". */
+bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options, GError **error);
+
+void dkr_sandbox_options_free(DkrSandboxOptions *options);
+
+/* Where commands run: the directory of the options, else the template's (may be NULL), else
+ * DKR_DEFAULT_WORKING_DIRECTORY. */
+const char *dkr_sandbox_options_workdir(const DkrSandboxOptions *options,
+                                        const char *template_workdir);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrSandboxOptions, dkr_sandbox_options_free)

@@ -1,0 +1,226 @@
+#include "sandbox/spec.h"
+
+#include "base/error.h"
+#include "options/json.h"
+
+#include <stddef.h>
+
+/* Takes value, NULL when it could not be made. A lost member must not become a lost option. */
+static void put(json_t *object, const char *key, json_t *value, bool *ok)
+{
+    if (json_object_set_new(object, key, value) != 0)
+        *ok = false;
+}
+
+static void put_text(json_t *object, const char *key, const char *text, bool *ok)
+{
+    if (text)
+        put(object, key, json_string(text), ok);
+}
+
+static void put_bool(json_t *object, const char *key, DkrOptBool option, bool *ok)
+{
+    if (option.is_set)
+        put(object, key, json_boolean(option.value), ok);
+}
+
+static void put_integer(json_t *object, const char *key, DkrOptInt option, bool *ok)
+{
+    if (option.is_set)
+        put(object, key, json_integer(option.value), ok);
+}
+
+static void append(json_t *array, json_t *value, bool *ok)
+{
+    if (json_array_append_new(array, value) != 0)
+        *ok = false;
+}
+
+static void put_texts(json_t *object, const char *key, char *const *texts, bool *ok)
+{
+    if (!texts)
+        return;
+    json_t *array = json_array();
+    for (; *texts; texts++)
+        append(array, json_string(*texts), ok);
+    put(object, key, array, ok);
+}
+
+/* "name<separator>value" */
+static void put_pair_list(json_t *object, const char *key, const DkrPairs *pairs, char separator,
+                          bool *ok)
+{
+    if (pairs->count == 0)
+        return;
+    json_t *array = json_array();
+    for (size_t i = 0; i < pairs->count; i++) {
+        const DkrPair *pair = &pairs->items[i];
+        append(array, json_sprintf("%s%c%s", pair->name, separator, pair->value), ok);
+    }
+    put(object, key, array, ok);
+}
+
+static json_t *pairs_object(const DkrPairs *pairs, bool *ok)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < pairs->count; i++)
+        put_text(object, pairs->items[i].name, pairs->items[i].value, ok);
+    return object;
+}
+
+static void put_pairs(json_t *object, const char *key, const DkrPairs *pairs, bool *ok)
+{
+    if (pairs->count > 0)
+        put(object, key, pairs_object(pairs, ok), ok);
+}
+
+static void put_ulimits(json_t *host, const DkrUlimits *ulimits, bool *ok)
+{
+    if (ulimits->count == 0)
+        return;
+    json_t *array = json_array();
+    for (size_t i = 0; i < ulimits->count; i++) {
+        const DkrUlimit *ulimit = &ulimits->items[i];
+        json_t *entry = json_object();
+        put_text(entry, "Name", ulimit->name, ok);
+        put_integer(entry, "Soft", ulimit->soft, ok);
+        put_integer(entry, "Hard", ulimit->hard, ok);
+        append(array, entry, ok);
+    }
+    put(host, "Ulimits", array, ok);
+}
+
+/* Takes group; one without members is not sent. */
+static void put_group(json_t *mount, const char *key, json_t *group, bool *ok)
+{
+    if (json_object_size(group) > 0)
+        put(mount, key, group, ok);
+    else
+        json_decref(group);
+}
+
+static json_t *mount_entry(const DkrMount *mount, bool *ok)
+{
+    static const char *const group_keys[] = {[DKR_MOUNT_VOLUME] = "VolumeOptions",
+                                             [DKR_MOUNT_BIND] = "BindOptions",
+                                             [DKR_MOUNT_TMPFS] = "TmpfsOptions"};
+    json_t *entry = json_object();
+    put_text(entry, "Type", mount->type_name, ok);
+    put_text(entry, "Source", mount->source ? mount->source : "", ok);
+    put_text(entry, "Target", mount->target, ok);
+    put_bool(entry, "ReadOnly", mount->read_only, ok);
+    json_t *group = json_object();
+    put_text(group, "Subpath", mount->subpath, ok);
+    put_bool(group, "NoCopy", mount->no_copy, ok);
+    put_pairs(group, "Labels", &mount->labels, ok);
+    put_text(group, "Propagation", mount->propagation, ok);
+    put_integer(group, "SizeBytes", mount->size_bytes, ok);
+    put_integer(group, "Mode", mount->mode, ok);
+    put_group(entry, group_keys[mount->type], group, ok);
+    return entry;
+}
+
+static void put_mounts(json_t *host, const DkrMounts *mounts, bool *ok)
+{
+    if (mounts->count == 0)
+        return;
+    json_t *array = json_array();
+    for (size_t i = 0; i < mounts->count; i++)
+        append(array, mount_entry(&mounts->items[i], ok), ok);
+    put(host, "Mounts", array, ok);
+}
+
+/* Ours come last, so that nothing of the user replaces them. */
+static json_t *labels_object(const DkrSandboxOptions *o, const DkrSpecContext *ctx, bool *ok)
+{
+    json_t *labels = pairs_object(&o->labels, ok);
+    put(labels, "sprov.version", json_string(ctx->version), ok);
+    put(labels, "sprov.created", json_string(ctx->created), ok);
+    put(labels, "sprov.owner", json_string(ctx->owner), ok);
+    put(labels, "mastra.sandbox", json_string("true"), ok);
+    put(labels, "mastra.sandbox.id", json_string(o->id), ok);
+    return labels;
+}
+
+static json_t *host_config(const DkrSandboxOptions *o, bool *ok)
+{
+    json_t *host = json_object();
+    put_pair_list(host, "Binds", &o->volumes, ':', ok);
+    put_text(host, "NetworkMode", o->network, ok);
+    put(host, "Privileged", json_boolean(o->privileged.value), ok);
+    put_integer(host, "Memory", o->memory, ok);
+    put_integer(host, "MemorySwap", o->memory_swap, ok);
+    put_integer(host, "CpuShares", o->cpu_shares, ok);
+    put_integer(host, "CpuQuota", o->cpu_quota, ok);
+    put_integer(host, "CpuPeriod", o->cpu_period, ok);
+    put_integer(host, "PidsLimit", o->pids_limit, ok);
+    put(host, "Init", json_boolean(o->init.value), ok);
+    put_bool(host, "ReadonlyRootfs", o->readonly_rootfs, ok);
+    put_texts(host, "CapDrop", o->cap_drop, ok);
+    put_texts(host, "CapAdd", o->cap_add, ok);
+    put_texts(host, "SecurityOpt", o->security_opt, ok);
+    put_ulimits(host, &o->ulimits, ok);
+    put_pairs(host, "Tmpfs", &o->tmpfs, ok);
+    put_mounts(host, &o->mounts, ok);
+    return host;
+}
+
+char *dkr_spec_create_body(const DkrSandboxOptions *options, const DkrSpecContext *ctx,
+                           GError **error)
+{
+    bool ok = true;
+    json_auto_t *body = json_object();
+    put(body, "Image", json_string(ctx->image), &ok);
+    put_texts(body, "Cmd", options->command, &ok);
+    put_pair_list(body, "Env", &options->env, '=', &ok);
+    put_text(body, "WorkingDir", ctx->workdir, &ok);
+    put_text(body, "User", options->user, &ok);
+    put(body, "Labels", labels_object(options, ctx, &ok), &ok);
+    put(body, "OpenStdin", json_true(), &ok); /* nobody attaches; the reference's value */
+    put(body, "Tty", json_false(), &ok);
+    put(body, "HostConfig", host_config(options, &ok), &ok);
+    char *text = ok ? dkr_json_to_text(body) : NULL;
+    if (!text)
+        spr_fail(error, SPR_E_INTERNAL, "create-body",
+                 "the request that creates sandbox %s could not be written", options->id);
+    return text;
+}
+
+static char *find_subpath(const DkrSandboxOptions *options)
+{
+    for (size_t i = 0; i < options->mounts.count; i++) {
+        if (options->mounts.items[i].subpath)
+            return g_strdup_printf("mounts[%zu].volumeOptions.subpath", i);
+    }
+    return NULL;
+}
+
+static char *find_mounts(const DkrSandboxOptions *options)
+{
+    return options->mounts.count > 0 ? g_strdup("mounts") : NULL;
+}
+
+/* What an engine ignores in silence when its API is older; newest first. */
+static const struct {
+    char *(*find)(const DkrSandboxOptions *); /* the option's path, NULL when not used */
+    int api_minor;
+    const char *engine; /* the first with that API */
+} api_needs[] = {
+    {find_subpath, 45, "26.0"},
+    {find_mounts, 25, "1.13"},
+};
+
+bool dkr_spec_check_api(const DkrSandboxOptions *options, int api_minor, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(api_needs); i++) {
+        if (api_minor >= api_needs[i].api_minor)
+            continue;
+        g_autofree char *path = api_needs[i].find(options);
+        if (path)
+            return spr_fail(error, SPR_E_UNSUPPORTED, "api-too-old",
+                            "%s needs Docker API 1.%d (Docker Engine %s or newer), this engine "
+                            "has 1.%d; use a newer engine or leave the option out",
+                            path, api_needs[i].api_minor, api_needs[i].engine, api_minor);
+    }
+    return true;
+}

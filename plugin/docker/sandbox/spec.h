@@ -1,0 +1,31 @@
+/*
+ * What a sandbox's options become on the engine: the body of POST /containers/create, the API
+ * version they need, and the check that the engine applied them. Called by start when it creates a
+ * container; pure, any thread.
+ */
+#pragma once
+
+#include "options/sandbox.h"
+
+#include <jansson.h>
+
+typedef struct {
+    const char *image;
+    const char *workdir; /* NULL: not sent, the image's own holds */
+    const char *owner;   /* label sprov.owner */
+    const char *version; /* label sprov.version */
+    const char *created; /* label sprov.created, RFC 3339 */
+} DkrSpecContext;
+
+/* The body, to be freed with g_free(). Options that were not given are not in it. NULL with error
+ * only when memory ran out or a text of ctx is no UTF-8. */
+char *dkr_spec_create_body(const DkrSandboxOptions *options, const DkrSpecContext *ctx,
+                           GError **error);
+
+/* False with SPR_E_UNSUPPORTED when an option needs a newer API than 1.<api_minor>: an older
+ * engine would ignore it in silence. To be asked before anything is created. */
+bool dkr_spec_check_api(const DkrSandboxOptions *options, int api_minor, GError **error);
+
+/* False with SPR_E_UNSUPPORTED when the container, as GET /containers/<id>/json shows it, lacks an
+ * isolation option that was asked for. What the engine fills in by itself is no difference. */
+bool dkr_spec_verify(const DkrSandboxOptions *options, const json_t *inspect, GError **error);

@@ -1,0 +1,443 @@
+#include "base/error.h"
+#include "options/json.h"
+#include "options/provider.h"
+#include "options/sandbox.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static DkrSandboxOptions *parse(const char *json)
+{
+    g_autoptr(GError) error = NULL;
+    DkrSandboxOptions *options = NULL;
+    cr_assert(dkr_sandbox_options_parse(json, &options, &error), "%s: %s", json,
+              error ? error->message : "no error set");
+    return options;
+}
+
+static void expect_refused(const char *json, SprErrorCode code, const char *reason,
+                           const char *message)
+{
+    g_autoptr(GError) error = NULL;
+    DkrSandboxOptions *options = NULL;
+    cr_assert_not(dkr_sandbox_options_parse(json, &options, &error), "taken: %s", json);
+    cr_expect_null(options);
+    cr_assert_not_null(error);
+    cr_expect_str_eq(error->message, message);
+    cr_expect(spr_error_is(error, code, reason), "%s: %s", error->message,
+              spr_error_extra(error)->reason);
+}
+
+typedef struct {
+    const char *json;
+    const char *message;
+} Refusal;
+
+static void expect_all_refused(const Refusal *refusals, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        expect_refused(refusals[i].json, SPR_E_INVALID_ARGUMENT, "invalid-option",
+                       refusals[i].message);
+}
+
+static void expect_strv(char **got, const char *expected)
+{
+    g_autofree char *joined = g_strjoinv("|", got);
+    cr_expect_str_eq(joined, expected);
+}
+
+static void expect_pairs(const DkrPairs *got, const char *expected)
+{
+    g_autoptr(GString) joined = g_string_new(NULL);
+    for (size_t i = 0; i < got->count; i++)
+        g_string_append_printf(joined, "%s%s>%s", i ? "|" : "", got->items[i].name,
+                               got->items[i].value);
+    cr_expect_str_eq(joined->str, expected);
+}
+
+Test(options, that_are_absent_have_the_defaults_of_the_reference)
+{
+    g_autoptr(DkrSandboxOptions) o = parse(NULL);
+    cr_expect(o->id_is_generated);
+    cr_expect(g_str_has_prefix(o->id, "docker-sandbox-"));
+    cr_expect_str_eq(o->image, "node:22-slim");
+    expect_strv(o->command, "sleep|infinity");
+    cr_expect(o->init.value && !o->init.is_set);
+    cr_expect(!o->privileged.value && !o->privileged.is_set);
+    cr_expect_eq(o->timeout.value, 300000);
+    cr_expect(o->auto_start.value);
+    cr_expect_null(o->working_directory);
+    cr_expect_str_eq(dkr_sandbox_options_workdir(o, NULL), "/workspace");
+    cr_expect_str_eq(dkr_sandbox_options_workdir(o, "/srv/repo"), "/srv/repo");
+    cr_expect_null(o->cap_drop);
+    cr_expect_null(o->instructions);
+    cr_expect_not(o->memory.is_set);
+}
+
+Test(options, are_all_read)
+{
+    g_autoptr(DkrSandboxOptions) o = parse(
+        "{\"id\":\"u/1\",\"name\":\"n\",\"image\":\"i:1\",\"command\":[\"a\",\"\"],"
+        "\"env\":{\"B\":\"x=y\\n\",\"A\":\"\"},\"workingDirectory\":\"/w\",\"user\":\"1000:1\","
+        "\"labels\":{\"team\":\"t\"},\"network\":\"none\",\"privileged\":false,"
+        "\"memory\":536870912,\"memorySwap\":-1,\"cpuShares\":512,\"cpuQuota\":50000,"
+        "\"cpuPeriod\":100000,\"pidsLimit\":64,\"init\":false,\"readonlyRootfs\":true,"
+        "\"capDrop\":[\"ALL\"],\"capAdd\":[\"CHOWN\"],"
+        "\"securityOpt\":[\"no-new-privileges:true\"],\"timeout\":3e3,\"autoStart\":false,"
+        "\"instructions\":\"\",\"ulimits\":[{\"name\":\"nofile\",\"soft\":1,\"hard\":2}],"
+        "\"volumes\":{\"/h\":\"/c:ro\"},\"tmpfs\":{\"/t\":\"size=1m\",\"/u\":\"\"}}");
+    cr_expect_str_eq(o->id, "u/1");
+    cr_expect_not(o->id_is_generated);
+    cr_expect_str_eq(o->name, "n");
+    cr_expect_str_eq(o->image, "i:1");
+    expect_strv(o->command, "a|");
+    expect_pairs(&o->env, "B>x=y\n|A>");
+    cr_expect_str_eq(dkr_sandbox_options_workdir(o, "/t"), "/w");
+    cr_expect_str_eq(o->user, "1000:1");
+    expect_pairs(&o->labels, "team>t");
+    cr_expect_str_eq(o->network, "none");
+    cr_expect(o->privileged.is_set && !o->privileged.value);
+    cr_expect_eq(o->memory.value, 536870912);
+    cr_expect_eq(o->memory_swap.value, -1);
+    cr_expect_eq(o->cpu_shares.value, 512);
+    cr_expect_eq(o->cpu_quota.value, 50000);
+    cr_expect_eq(o->cpu_period.value, 100000);
+    cr_expect_eq(o->pids_limit.value, 64);
+    cr_expect(o->init.is_set && !o->init.value);
+    cr_expect(o->readonly_rootfs.value);
+    expect_strv(o->cap_drop, "ALL");
+    expect_strv(o->cap_add, "CHOWN");
+    expect_strv(o->security_opt, "no-new-privileges:true");
+    cr_expect_eq(o->timeout.value, 3000);
+    cr_expect_not(o->auto_start.value);
+    cr_expect_str_eq(o->instructions, "");
+    cr_assert_eq(o->ulimits.count, 1);
+    cr_expect_str_eq(o->ulimits.items[0].name, "nofile");
+    cr_expect_eq(o->ulimits.items[0].soft.value, 1);
+    cr_expect_eq(o->ulimits.items[0].hard.value, 2);
+    expect_pairs(&o->volumes, "/h>/c:ro");
+    expect_pairs(&o->tmpfs, "/t>size=1m|/u>");
+}
+
+Test(options, mounts_of_the_three_kinds_are_read)
+{
+    g_autoptr(DkrSandboxOptions) o =
+        parse("{\"mounts\":[{\"type\":\"volume\",\"source\":\"data\",\"target\":\"/work\","
+              "\"readOnly\":true,\"volumeOptions\":{\"subpath\":\"a/b\",\"noCopy\":true,"
+              "\"labels\":{\"team\":\"t\"}}},"
+              "{\"target\":\"/cache\",\"source\":\"/host\",\"type\":\"bind\","
+              "\"bindOptions\":{\"propagation\":\"rslave\"}},"
+              "{\"type\":\"tmpfs\",\"target\":\"/scratch\","
+              "\"tmpfsOptions\":{\"sizeBytes\":67108864,\"mode\":1023}},"
+              "{\"type\":\"volume\",\"target\":\"/anonymous\",\"volumeOptions\":{}}]}");
+    cr_assert_eq(o->mounts.count, 4);
+    const DkrMount *m = o->mounts.items;
+    cr_expect_eq(m[0].type, DKR_MOUNT_VOLUME);
+    cr_expect_str_eq(m[0].source, "data");
+    cr_expect_str_eq(m[0].subpath, "a/b");
+    cr_expect(m[0].read_only.value && m[0].no_copy.value);
+    expect_pairs(&m[0].labels, "team>t");
+    cr_expect_eq(m[1].type, DKR_MOUNT_BIND);
+    cr_expect_str_eq(m[1].target, "/cache");
+    cr_expect_str_eq(m[1].propagation, "rslave");
+    cr_expect_not(m[1].read_only.is_set);
+    cr_expect_eq(m[2].type, DKR_MOUNT_TMPFS);
+    cr_expect_eq(m[2].size_bytes.value, 67108864);
+    cr_expect_eq(m[2].mode.value, 01777);
+    cr_expect_null(m[3].source);
+}
+
+Test(options, workingDirectory_wins_over_its_old_name_in_either_order)
+{
+    g_autoptr(DkrSandboxOptions) alias = parse("{\"workingDir\":\"/old\"}");
+    cr_expect_str_eq(alias->working_directory, "/old");
+    g_autoptr(DkrSandboxOptions) first =
+        parse("{\"workingDirectory\":\"/new\",\"workingDir\":\"/old\"}");
+    cr_expect_str_eq(first->working_directory, "/new");
+    g_autoptr(DkrSandboxOptions) last =
+        parse("{\"workingDir\":\"/old\",\"workingDirectory\":\"/new\"}");
+    cr_expect_str_eq(last->working_directory, "/new");
+    expect_refused("{\"workingDirectory\":\"/new\",\"workingDir\":7}", SPR_E_INVALID_ARGUMENT,
+                   "invalid-option", "workingDir: expected a string, got a number");
+}
+
+Test(options, a_template_is_an_id_or_an_object_kept_as_text)
+{
+    g_autoptr(DkrSandboxOptions) by_id = parse("{\"template\":\"mastra-template:1a\"}");
+    cr_expect_str_eq(by_id->template_id, "mastra-template:1a");
+    cr_expect_null(by_id->template_json);
+    cr_expect_null(by_id->image);
+    g_autoptr(DkrSandboxOptions) whole =
+        parse("{\"template\": {\"z\": [1, \"\u00e9\"],  \"a\": {}}}");
+    cr_expect_str_eq(whole->template_json, "{\"z\":[1,\"\u00e9\"],\"a\":{}}");
+    cr_expect_null(whole->template_id);
+    expect_refused("{\"template\":5}", SPR_E_INVALID_ARGUMENT, "invalid-option",
+                   "template: expected a template id or a definition, got a number");
+}
+
+Test(options, image_and_template_exclude_each_other)
+{
+    expect_refused("{\"template\":{},\"image\":\"x\"}", SPR_E_INVALID_ARGUMENT,
+                   "mutually-exclusive",
+                   "image and template are mutually exclusive; leave one of them out");
+}
+
+Test(options, that_are_unknown_name_the_nearest_known_one)
+{
+    expect_refused("{\"workingDirectry\":\"/w\"}", SPR_E_INVALID_ARGUMENT, "unknown-option",
+                   "unknown option \"workingDirectry\"; did you mean \"workingDirectory\"?");
+    expect_refused("{\"mounts\":[{\"type\":\"volume\",\"target\":\"/a\","
+                   "\"volumeOptions\":{\"subPaht\":\"x\"}}]}",
+                   SPR_E_INVALID_ARGUMENT, "unknown-option",
+                   "mounts[0].volumeOptions: unknown option \"subPaht\"; did you mean "
+                   "\"subpath\"?");
+    expect_refused("{\"mounts\":[{\"qqqqqqqqqqqqq\":1}]}", SPR_E_INVALID_ARGUMENT, "unknown-option",
+                   "mounts[0]: unknown option \"qqqqqqqqqqqqq\"; known are type, source, target, "
+                   "readOnly, volumeOptions, bindOptions, tmpfsOptions");
+}
+
+Test(options, dockerOptions_are_refused_with_the_way_out)
+{
+    expect_refused("{\"dockerOptions\":{\"socketPath\":\"/s\"}}", SPR_E_UNSUPPORTED,
+                   "unsupported-option",
+                   "dockerOptions is not supported; name the engine in the provider's "
+                   "configuration instead: {\"host\": \"unix:///var/run/docker.sock\"}");
+}
+
+Test(options, of_the_wrong_type_or_range_are_refused_by_path)
+{
+    static const Refusal refusals[] = {
+        {"{\"image\":1}", "image: expected a string, got a number"},
+        {"{\"image\":null}", "image: expected a string, got null"},
+        {"{\"image\":\"\"}", "image: must not be empty"},
+        {"{\"id\":\"\"}", "id: must not be empty"},
+        {"{\"init\":\"yes\"}", "init: expected a boolean, got a string"},
+        {"{\"memory\":\"512m\"}", "memory: expected a number, got a string"},
+        {"{\"memory\":-1}", "memory: -1 is out of range, must be 0 or more"},
+        {"{\"memory\":1e300}", "memory: 1e+300 is out of range, must be 0 or more"},
+        {"{\"memory\":9223372036854775808.0}",
+         "memory: 9.22337203685478e+18 is out of range, must be 0 or more"},
+        {"{\"timeout\":0.5}", "timeout: expected a whole number, got 0.5"},
+        {"{\"pidsLimit\":-2}", "pidsLimit: -2 is out of range, must be -1 to 4194304"},
+        {"{\"cpuShares\":262145}", "cpuShares: 262145 is out of range, must be 0 to 262144"},
+        {"{\"command\":\"sleep\"}", "command: expected an array of strings, got a string"},
+        {"{\"command\":[]}", "command: must not be empty; leave it out for \"sleep infinity\""},
+        {"{\"user\":\"1000:\"}", "user: expected a name or uid, or \"user:group\""},
+        {"{\"user\":\"a:b:c\"}", "user: expected a name or uid, or \"user:group\""},
+        {"{\"command\":[\"a\",[]]}", "command[1]: expected a string, got an array"},
+        {"{\"capDrop\":[\"\"]}", "capDrop[0]: must not be empty"},
+        {"{\"env\":[]}", "env: expected an object of strings, got an array"},
+        {"{\"env\":{\"A\":1}}", "env.A: expected a string, got a number"},
+        {"{\"env\":{\"A=B\":\"\"}}", "env[\"A=B\"]: a variable's name must not contain \"=\""},
+        {"{\"env\":{\"\":\"x\"}}", "env: a key must not be empty"},
+        {"{\"workingDirectory\":\"w\"}", "workingDirectory: must be an absolute path"},
+        {"{\"ulimits\":[{\"name\":\"nofile\",\"soft\":1}]}", "ulimits[0]: \"hard\" is missing"},
+        {"{\"ulimits\":[{\"name\":\"nofile\",\"soft\":3,\"hard\":2}]}",
+         "ulimits[0]: \"soft\" is above \"hard\""},
+        {"{\"ulimits\":[{\"name\":\"nofile\",\"soft\":-1,\"hard\":2}]}",
+         "ulimits[0]: \"soft\" is above \"hard\""},
+        {"{\"volumes\":{\"/h\":\"c\"}}",
+         "volumes[\"/h\"]: the target must be an absolute path in the container"},
+        {"{\"volumes\":{\"/h:/c\":\"ro\"}}",
+         "volumes[\"/h:/c\"]: the key is a path or a volume's name and holds no \":\"; options "
+         "such as \":ro\" go behind the target"},
+        {"{\"tmpfs\":{\"t\":\"\"}}",
+         "tmpfs.t: the target must be an absolute path in the container"},
+        {"{\"tmpfs\":{\"/x/..\":\"\"}}",
+         "tmpfs[\"/x/..\"]: the target must not be the root of the container"},
+    };
+    expect_all_refused(refusals, G_N_ELEMENTS(refusals));
+}
+
+Test(options, mounts_are_refused_by_path)
+{
+    static const Refusal refusals[] = {
+        {"{\"mounts\":{}}", "mounts: expected an array of mounts, got an object"},
+        {"{\"mounts\":[7]}", "mounts[0]: expected an object, got a number"},
+        {"{\"mounts\":[{\"type\":\"tmpfs\"}]}", "mounts[0]: \"target\" is missing"},
+        {"{\"mounts\":[{\"type\":\"nfs\",\"target\":\"/a\"}]}",
+         "mounts[0].type: must be one of volume, bind, tmpfs, got \"nfs\""},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"a\"}]}",
+         "mounts[0].target: the target must be an absolute path in the container"},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"//.\"}]}",
+         "mounts[0].target: the target must not be the root of the container"},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\"},{\"type\":\"volume\","
+         "\"source\":\"v\",\"target\":\"/b\",\"volumeOptions\":{\"subpath\":5}}]}",
+         "mounts[1].volumeOptions.subpath: expected a string, got a number"},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\",\"source\":\"x\"}]}",
+         "mounts[0].source: a mount of type \"tmpfs\" has no source"},
+        {"{\"mounts\":[{\"type\":\"bind\",\"target\":\"/a\",\"source\":\"x\"}]}",
+         "mounts[0].source: a mount of type \"bind\" needs an absolute path on the engine's host"},
+        {"{\"mounts\":[{\"type\":\"bind\",\"target\":\"/a\",\"source\":\"/x\","
+         "\"volumeOptions\":{}}]}",
+         "mounts[0].volumeOptions: is for mounts of type \"volume\", this one is \"bind\""},
+        {"{\"mounts\":[{\"type\":\"bind\",\"target\":\"/a\",\"source\":\"/x\","
+         "\"bindOptions\":{\"propagation\":\"up\"}}]}",
+         "mounts[0].bindOptions.propagation: must be one of private, rprivate, shared, rshared, "
+         "slave, rslave, got \"up\""},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\",\"tmpfsOptions\":{\"mode\":4096}}]}",
+         "mounts[0].tmpfsOptions.mode: 4096 is out of range, must be 0 to 4095"},
+        {"{\"mounts\":[{\"type\":\"volume\",\"target\":\"/a\","
+         "\"volumeOptions\":{\"subpath\":\"s\"}}]}",
+         "mounts[0].source: a subpath needs the name of its volume"},
+    };
+    expect_all_refused(refusals, G_N_ELEMENTS(refusals));
+}
+
+Test(options, a_subpath_stays_inside_its_volume)
+{
+    static const char *const refused[][2] = {
+        {"/abs", "must be relative to the volume"},
+        {"../x", "must not contain \"..\""},
+        {"a/../b", "must not contain \"..\""},
+        {"./", "names the whole volume; leave it out to mount all of it"},
+        {"", "must not be empty"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
+        g_autofree char *json =
+            g_strdup_printf("{\"mounts\":[{\"type\":\"volume\",\"source\":\"v\",\"target\":\"/a\","
+                            "\"volumeOptions\":{\"subpath\":\"%s\"}}]}",
+                            refused[i][0]);
+        g_autofree char *message =
+            g_strconcat("mounts[0].volumeOptions.subpath: ", refused[i][1], NULL);
+        expect_refused(json, SPR_E_INVALID_ARGUMENT, "invalid-option", message);
+    }
+    g_autoptr(DkrSandboxOptions) o =
+        parse("{\"mounts\":[{\"type\":\"volume\",\"source\":\"v\",\"target\":\"/a\","
+              "\"volumeOptions\":{\"subpath\":\"..a/b..\"}}]}");
+    cr_expect_str_eq(o->mounts.items[0].subpath, "..a/b..");
+}
+
+Test(options, no_target_is_used_twice)
+{
+    static const Refusal refusals[] = {
+        {"{\"volumes\":{\"/h\":\"/a/b/:ro\"},\"mounts\":[{\"type\":\"tmpfs\","
+         "\"target\":\"//a/./b\"}]}",
+         "mounts[0].target: \"/a/b\" is the target of volumes[\"/h\"] already"},
+        {"{\"tmpfs\":{\"/t\":\"\",\"/t/\":\"\"}}",
+         "tmpfs[\"/t/\"]: \"/t\" is the target of tmpfs[\"/t\"] already"},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\"},"
+         "{\"type\":\"volume\",\"target\":\"/a\"}]}",
+         "mounts[1].target: \"/a\" is the target of mounts[0].target already"},
+    };
+    expect_all_refused(refusals, G_N_ELEMENTS(refusals));
+    /* one volume twice, the parent read-only and a part of it writable */
+    g_autoptr(DkrSandboxOptions) o =
+        parse("{\"volumes\":{\"/h\":\"/c\"},\"mounts\":[{\"type\":\"volume\",\"source\":\"v\","
+              "\"target\":\"/work\",\"readOnly\":true},{\"type\":\"volume\",\"source\":\"v\","
+              "\"target\":\"/work/mine\",\"volumeOptions\":{\"subpath\":\"mine\"}}]}");
+    cr_expect_eq(o->mounts.count, 2);
+}
+
+Test(options, reserved_labels_are_refused)
+{
+    static const char *const reserved[] = {"mastra.sandbox", "mastra.sandbox.id", "sprov.owner"};
+    for (size_t i = 0; i < G_N_ELEMENTS(reserved); i++) {
+        g_autofree char *json = g_strdup_printf("{\"labels\":{\"%s\":\"x\"}}", reserved[i]);
+        g_autofree char *message =
+            g_strdup_printf("labels[\"%s\"]: is reserved; choose a name that begins neither with "
+                            "\"mastra.sandbox\" nor with \"sprov.\"",
+                            reserved[i]);
+        expect_refused(json, SPR_E_INVALID_ARGUMENT, "invalid-option", message);
+    }
+    g_autoptr(DkrSandboxOptions) o = parse("{\"labels\":{\"mastra.team\":\"x\",\"sprov\":\"y\"}}");
+    cr_expect_eq(o->labels.count, 2);
+}
+
+Test(options, an_id_has_at_most_255_bytes)
+{
+    g_autofree char *longest = g_strnfill(255, 'x');
+    g_autofree char *fits = g_strdup_printf("{\"id\":\"%s\"}", longest);
+    g_autoptr(DkrSandboxOptions) o = parse(fits);
+    cr_expect_str_eq(o->id, longest);
+    g_autofree char *long_json = g_strdup_printf("{\"id\":\"%sx\"}", longest);
+    expect_refused(long_json, SPR_E_INVALID_ARGUMENT, "invalid-option",
+                   "id: is 256 bytes long, at most 255 are allowed");
+}
+
+Test(options, text_that_is_no_json_object_is_refused_with_its_place)
+{
+    static const Refusal refusals[] = {
+        {"", "sandbox options: line 1, column 1: '[' or '{' expected near end of file"},
+        {"[]", "sandbox options: expected an object, got an array"},
+        {"{} x", "sandbox options: line 1, column 4: end of file expected"},
+        {"{\"env\":{\"TOKEN\":\"s3cr3t\n",
+         "sandbox options: line 1, column 23: unexpected newline"},
+        {"{\"env\":{\"TOKEN\":s3cr3t}}", "sandbox options: line 1, column 17: invalid token"},
+        {"{\n \"memory\": 1,\n \"memory\": 2}",
+         "sandbox options: line 3, column 9: duplicate object key near '\"memory\"'"},
+        {"{\"env\":{\"A\":\"x\\u0000y\"}}",
+         "sandbox options: line 1, column 22: a string may not hold \\u0000"},
+        {"{\"env\":{\"A\\u0000\":\"\"}}",
+         "sandbox options: line 1, column 17: a string may not hold \\u0000"},
+        {"{\"memory\":99999999999999999999}",
+         "sandbox options: line 1, column 30: a number is beyond 64 bits"},
+        {"{\"env\":{\"A\":\"\xff\"}}",
+         "sandbox options: line 1, column 13: unable to decode byte 0xff"},
+    };
+    expect_all_refused(refusals, G_N_ELEMENTS(refusals));
+}
+
+Test(options, nested_too_deep_or_too_long_are_refused_at_once)
+{
+    g_autoptr(GString) deep = g_string_new("{\"template\":{\"\\\"[\":\n");
+    for (int i = 0; i < 10000; i++)
+        g_string_append_c(deep, '[');
+    expect_refused(deep->str, SPR_E_INVALID_ARGUMENT, "invalid-option",
+                   "sandbox options: line 2, column 63: nested deeper than 64 levels");
+    g_autoptr(GString) big = g_string_new("{\"instructions\":\"");
+    while (big->len <= DKR_JSON_MAX_BYTES)
+        g_string_append(big, "0123456789abcdef");
+    g_string_append(big, "\"}");
+    expect_refused(big->str, SPR_E_INVALID_ARGUMENT, "invalid-option",
+                   "sandbox options: longer than 4194304 bytes");
+}
+
+Test(options, messages_stay_short_and_on_one_line)
+{
+    g_autofree char *name = g_strnfill(100000, 'x');
+    g_autofree char *json = g_strdup_printf("{\"env\":{\"a\\n%s\":1}}", name);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(DkrSandboxOptions) options = NULL;
+    cr_assert_not(dkr_sandbox_options_parse(json, &options, &error));
+    cr_expect(g_str_has_prefix(error->message, "env[\"a\\u000ax"), "%s", error->message);
+    cr_expect(g_str_has_suffix(error->message, "x...\"]: expected a string, got a number"));
+    cr_expect(strlen(error->message) < 200);
+}
+
+Test(options, can_be_parsed_without_asking_for_the_error)
+{
+    g_autoptr(DkrSandboxOptions) options = NULL;
+    cr_assert_not(dkr_sandbox_options_parse("{\"image\":1}", &options, NULL));
+    cr_assert_null(options);
+}
+
+Test(provider_config, takes_a_host_or_nothing)
+{
+    g_autoptr(DkrProviderConfig) none = NULL;
+    cr_assert(dkr_provider_config_parse(NULL, &none, NULL));
+    cr_expect_null(none->host);
+    g_autoptr(DkrProviderConfig) given = NULL;
+    cr_assert(dkr_provider_config_parse("{\"host\":\"unix:///run/d.sock\"}", &given, NULL));
+    cr_expect_str_eq(given->host, "unix:///run/d.sock");
+}
+
+Test(provider_config, refuses_what_it_does_not_know_by_name)
+{
+    static const struct {
+        const char *json;
+        const char *reason;
+        const char *message;
+    } refusals[] = {
+        {"{\"host\":7}", "invalid-option", "host: expected a string, got a number"},
+        {"{\"hots\":\"\"}", "unknown-option", "unknown option \"hots\"; did you mean \"host\"?"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(refusals); i++) {
+        g_autoptr(GError) error = NULL;
+        DkrProviderConfig *config = NULL;
+        cr_assert_not(dkr_provider_config_parse(refusals[i].json, &config, &error));
+        cr_expect_null(config);
+        cr_expect_str_eq(error->message, refusals[i].message);
+        cr_expect(spr_error_is(error, SPR_E_INVALID_ARGUMENT, refusals[i].reason));
+    }
+}
