@@ -98,13 +98,12 @@ static void streams_do_not_mix(void)
 }
 
 const Case cases_concurrency[] = {
-    {"CON-01", 1, "core", "16 commands run side by side, each with its own output", "Threads",
+    {"CON-01", 1, "core", "16 commands run side by side, each with its own output", "4.2",
      commands_run_side_by_side},
-    {"CON-02", 2, "core", "8 threads of commands, reads and writes do not mix", "Threads",
+    {"CON-02", 2, "core", "8 threads of commands, reads and writes do not mix", "4.2",
      calls_of_all_kinds_do_not_mix, 2},
-    {"CON-03", 2, "core", "4 sandboxes at once have their own files and variables", "Threads",
+    {"CON-03", 2, "core", "4 sandboxes at once have their own files and variables", "7.3",
      sandboxes_are_apart, 2},
-    {"CON-04", 2, "core", "8 streams of 5 MB at once arrive exactly", "Threads", streams_do_not_mix,
-     3},
+    {"CON-04", 2, "core", "8 streams of 5 MB at once arrive exactly", "4.2", streams_do_not_mix, 3},
     {0},
 };

@@ -64,13 +64,13 @@ static void list_tells_all(void)
 }
 
 const Case cases_info[] = {
-    {"INF-01", 1, "lifecycle", "info() tells id, name, provider, status, directory and time",
-     "Information", info_tells_who_it_is},
-    {"INF-04", 2, "lifecycle", "the status follows the sandbox, whoever changed it", "Information",
+    {"INF-01", 1, "lifecycle", "info() tells id, name, provider, status, directory and time", "1.5",
+     info_tells_who_it_is},
+    {"INF-04", 2, "lifecycle", "the status follows the sandbox, whoever changed it", "1.5",
      status_follows},
-    {"INF-05", 2, "lifecycle", "the instructions name the directory, or are one's own",
-     "Information", instructions_may_be_ones_own},
-    {"INF-06", 1, "lifecycle", "list() tells running and stopped sandboxes, no others",
-     "Information", list_tells_all},
+    {"INF-05", 2, "lifecycle", "the instructions name the directory, or are one's own", "7.2",
+     instructions_may_be_ones_own},
+    {"INF-06", 1, "lifecycle", "list() tells running and stopped sandboxes, no others", "1.5",
+     list_tells_all},
     {0},
 };

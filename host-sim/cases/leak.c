@@ -39,9 +39,5 @@ static void nothing_is_left(void)
     }
 }
 
-const Case case_leaks = {"LEK-01",
-                         1,
-                         "core",
-                         "of the sandboxes of the whole run none is left",
-                         "Life of a sandbox",
-                         nothing_is_left};
+const Case case_leaks = {
+    "LEK-01", 1, "core", "of the sandboxes of the whole run none is left", "7.9", nothing_is_left};

@@ -135,17 +135,17 @@ static void a_slow_sink_loses_nothing(void)
 }
 
 const Case cases_streaming[] = {
-    {"STR-01", 1, "core", "output reaches the sink while the command runs", "Streams",
+    {"STR-01", 1, "core", "output reaches the sink while the command runs", "8.1",
      output_comes_as_it_is_printed},
-    {"STR-02", 1, "core", "the pieces that sinks get are the whole output", "Streams",
+    {"STR-02", 1, "core", "the pieces that sinks get are the whole output", "8.1",
      pieces_are_the_whole},
     {"STR-03", 1, "core", "each piece goes to the sink of its stream, or nowhere without one",
-     "Streams", pieces_keep_to_their_sink},
-    {"STR-10", 1, "core", "a sink that says stop ends the command's tree", "Streams",
+     "8.1", pieces_keep_to_their_sink},
+    {"STR-10", 1, "core", "a sink that says stop ends the command's tree", "8.6",
      a_sink_stops_the_command},
-    {"STR-11", 1, "core", "PAUSE is an answer for spawned processes alone", "Streams",
+    {"STR-11", 1, "core", "PAUSE is an answer for spawned processes alone", "8.6",
      pause_is_not_of_exec},
-    {"STR-12", 1, "core", "a source that gives up ends the command", "Streams", a_source_gives_up},
-    {"STR-13", 2, "core", "a slow sink gets every byte", "Streams", a_slow_sink_loses_nothing},
+    {"STR-12", 1, "core", "a source that gives up ends the command", "8.6", a_source_gives_up},
+    {"STR-13", 2, "core", "a slow sink gets every byte", "8.12", a_slow_sink_loses_nothing},
     {0},
 };

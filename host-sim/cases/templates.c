@@ -213,10 +213,11 @@ static void wrong_definitions_are_named(void)
     };
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
         json_t *object = NULL;
-        CHECK_STATUS(case_lib()->templates->describe(case_provider(),
-                                                     definition_of("debian", wrong[i].operations),
-                                                     keep_object, &object, case_error()),
-                     SPROV_E_INVALID_ARGUMENT);
+        sprov_status status = case_lib()->templates->describe(
+            case_provider(), definition_of("debian", wrong[i].operations), keep_object, &object,
+            case_error());
+        /* A provider may know no safe text for some of them, and not more than that. */
+        CHECK_STATUS(status, status == SPROV_E_UNSUPPORTED ? status : SPROV_E_INVALID_ARGUMENT);
         CHECK(object == NULL);
         CHECK_THAT(strstr(case_last_error()->message, wrong[i].named) != NULL,
                    "the message does not name %s: %s", wrong[i].named, case_last_error()->message);
@@ -383,26 +384,25 @@ static void a_missing_base_is_named(void)
 
 const Case cases_templates[] = {
     {"TPL-01", 1, "describe-template", "a definition has the one Dockerfile and id that all share",
-     "Templates", definitions_have_their_text},
-    {"TPL-02", 1, "describe-template", "definitions do not touch each other", "Templates",
+     "11.1", definitions_have_their_text},
+    {"TPL-02", 1, "describe-template", "definitions do not touch each other", "11.1",
      definitions_do_not_touch_each_other},
     {"TPL-03", 1, "describe-template", "ids are the same on every thread and in every locale",
-     "Templates", ids_are_the_same_everywhere},
-    {"TPL-04", 1, "describe-template", "ids tell what matters apart, and nothing else", "Templates",
+     "11.1", ids_are_the_same_everywhere},
+    {"TPL-04", 1, "describe-template", "ids tell what matters apart, and nothing else", "11.1",
      ids_tell_definitions_apart},
-    {"TPL-07", 1, "describe-template", "a wrong definition is refused, naming its operation",
-     "Templates", wrong_definitions_are_named},
-    {"BLD-01", 1, "build-template", "a template is built once and then found", "Templates",
-     builds_once, 6},
-    {"BLD-18", 1, "build-template", "a build tells its steps and their output", "Templates",
-     tells_progress, 6},
-    {"BLD-04", 1, "build-template", "a failing step is told with its command and exit code",
-     "Templates", a_failing_step_is_told, 6},
-    {"BLD-07", 1, "build-template", "a sandbox boots from a template with its files and directory",
-     "Templates", a_sandbox_boots_from_it, 6},
-    {"BLD-03", 2, "build-template", "force runs every step again", "Templates", force_builds_again,
+    {"TPL-07", 1, "describe-template", "a wrong definition is refused, naming its operation", "3.7",
+     wrong_definitions_are_named},
+    {"BLD-01", 1, "build-template", "a template is built once and then found", "11.1", builds_once,
      6},
-    {"BLD-06", 2, "build-template", "a missing base image is named", "Templates",
-     a_missing_base_is_named, 6},
+    {"BLD-18", 1, "build-template", "a build tells its steps and their output", "11.3",
+     tells_progress, 6},
+    {"BLD-04", 1, "build-template", "a failing step is told with its command and exit code", "11.3",
+     a_failing_step_is_told, 6},
+    {"BLD-07", 1, "build-template", "a sandbox boots from a template with its files and directory",
+     "11.2", a_sandbox_boots_from_it, 6},
+    {"BLD-03", 2, "build-template", "force runs every step again", "11.1", force_builds_again, 6},
+    {"BLD-06", 2, "build-template", "a missing base image is named", "6.2", a_missing_base_is_named,
+     6},
     {0},
 };

@@ -69,8 +69,8 @@ static void nothing_connects_before_start(void)
 
 const Case cases_wire[] = {
     {"WIR-01", 1, "host", "without an engine every call says so, names its address, and is quick",
-     "Errors", every_function_says_so},
-    {"LIF-01", 1, "host", "open() and create() connect to nothing", "Life of a sandbox",
+     "6.2", every_function_says_so},
+    {"LIF-01", 1, "host", "open() and create() connect to nothing", "7.1",
      nothing_connects_before_start},
     {0},
 };

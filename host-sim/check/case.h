@@ -13,7 +13,7 @@
  *         CHECK_TEXT(ran.out, case_text("%s\n", token));
  *     }
  *     ...
- *     {"EXE-99", 2, "core", "a command prints what it was told", "Commands", echoes_a_token},
+ *     {"EXE-99", 2, "core", "a command prints what it was told", "8.1", echoes_a_token},
  *
  * Everything is to be asserted positively and with random tokens, and no time is absolute: ask
  * case_within() what a wait may take on this machine.
@@ -30,7 +30,7 @@ typedef struct {
     int level;            /* 1 smoke, 2 standard, 3 strict, 4 stress */
     const char *gate;     /* names of gates.c, separated by spaces; all must be open */
     const char *sentence; /* what holds */
-    const char *clause;   /* section of docs/abi.md that says so */
+    const char *clause;   /* of docs/abi.md, the one that says so */
     void (*run)(void);
     int patience; /* how many times the usual limit it may take; 0 is 1 */
 } Case;

@@ -68,5 +68,6 @@ GPtrArray *check_ledger_all(const char *path);
 
 /* ---- gates.c */
 
+bool check_knows_gates(const char *gates);
 /* NULL when all gates of a list are open for this provider, else why not. */
 const char *check_gates(const char *gates, const HsProvider *lib, const char *config);

@@ -70,16 +70,31 @@ static const Gate gates[] = {
     {"host", takes_host},
 };
 
+static const Gate *find_gate(const char *name)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(gates); i++) {
+        if (strcmp(gates[i].name, name) == 0)
+            return &gates[i];
+    }
+    return NULL;
+}
+
+bool check_knows_gates(const char *wanted)
+{
+    g_auto(GStrv) names = g_strsplit(wanted, " ", -1);
+    for (char **name = names; *name; name++) {
+        if (!find_gate(*name))
+            return false;
+    }
+    return true;
+}
+
 const char *check_gates(const char *wanted, const HsProvider *lib, const char *config)
 {
     g_auto(GStrv) names = g_strsplit(wanted, " ", -1);
     for (char **name = names; *name; name++) {
-        gsize i = 0;
-        while (i < G_N_ELEMENTS(gates) && strcmp(gates[i].name, *name) != 0)
-            i++;
-        if (i == G_N_ELEMENTS(gates))
-            return "the case names a gate that gates.c does not know";
-        const char *closed = gates[i].probe(lib, config);
+        const Gate *gate = find_gate(*name);
+        const char *closed = gate ? gate->probe(lib, config) : "gates.c does not know the gate";
         if (closed)
             return closed;
     }

@@ -145,7 +145,7 @@ static char *describe_end(int status, bool was_done)
     return g_strdup_printf("the process exited with code %d %s", WEXITSTATUS(status), when);
 }
 
-static void judge(Job *job, int status)
+void job_judge(Job *job, int status)
 {
     g_autofree char *done = job_record(job, "done");
     g_autofree char *fail = job_record(job, "fail");
@@ -189,7 +189,7 @@ bool job_step(Job *job)
     job_kill(job); /* what the case has left of its group */
     read_some(&job->records_fd, job->records, KEPT_RECORDS, false);
     read_some(&job->output_fd, job->output, KEPT_OUTPUT, true);
-    judge(job, status);
+    job_judge(job, status);
     return true;
 }
 

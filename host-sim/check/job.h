@@ -39,6 +39,9 @@ bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const cha
 /* Reads what there is; true once the child has ended, and then the verdict stands. */
 bool job_step(Job *job);
 
+/* What became of a child that ended with this wait status, by its records; for tests. */
+void job_judge(Job *job, int status);
+
 /* The value of a record, the first with this key, or NULL; free with g_free(). */
 char *job_record(const Job *job, const char *key);
 

@@ -52,9 +52,10 @@ static void print_details(const Case *one, const Job *job)
     printf("  ---\n  verdict: %s\n", job_verdict_name(job->verdict));
     if (job->message)
         print_yaml_text("message", job->message);
-    print_yaml_text("clause", one->clause);
-    printf("  level: %d\n  assertions: %d\n  duration_ms: %" G_GINT64_FORMAT "\n", one->level,
-           job->asserted, job->took_ms);
+    printf(
+        "  clause: docs/abi.md#%s\n  level: %d\n  assertions: %d\n  duration_ms: %" G_GINT64_FORMAT
+        "\n",
+        one->clause, one->level, job->asserted, job->took_ms);
     if (job->output->len > 0) {
         g_auto(GStrv) lines = g_strsplit(job->output->str, "\n", -1);
         printf("  output: |\n");

@@ -223,7 +223,7 @@ static void tell_done(const sprov_exec_request *request)
     mock_callback_begin();
     if (out && out->done)
         out->done(out->ctx);
-    if (err && err != out && err->done)
+    if (err && err->done)
         err->done(err->ctx);
     if (in && in->done)
         in->done(in->ctx);
