@@ -63,7 +63,7 @@ Test(kill, a_deadline_ends_a_stubborn_tree_every_time)
 Test(kill, a_fork_bomb_under_a_limit_of_64_is_gone_every_time)
 {
     pid_t relay;
-    Sandbox other = sandbox_serve_as(54322, 64);
+    Sandbox other = sandbox_serve_as(100000 + (uid_t)getpid(), 64);
     g_autoptr(SprSupervisor) client = sandbox_connect_through_relay(&other, &relay);
     g_autofree char *word = unique_word();
     for (int i = 0; i < MANY; i++) {
@@ -218,7 +218,7 @@ Test(kill, killing_everything_inside_ends_the_call_and_not_the_next)
 Test(kill, what_may_not_be_signalled_is_unconfirmed)
 {
     pid_t relay;
-    Sandbox other = sandbox_serve_as(54323, 0);
+    Sandbox other = sandbox_serve_as(100000 + (uid_t)getpid(), 0);
     g_autoptr(SprSupervisor) client = sandbox_connect_through_relay(&other, &relay);
     g_autofree char *raise = g_strdup_printf("%s/setpriv", other.directory);
     g_autofree char *copy = g_strdup_printf("cp $(command -v setpriv) %s", raise);

@@ -1,6 +1,7 @@
 #include "supervisor/client/codec.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <errno.h>
 
@@ -94,6 +95,41 @@ bool spr_codec_done(const guint8 *payload, gsize size, int *ret_errno, guint64 *
         return false;
     *ret_errno = (int)number;
     *ret_value = value;
+    return true;
+}
+
+bool spr_codec_process(const guint8 *payload, gsize size, SprProcessInfo *ret_info)
+{
+    SprWireReader r = {payload, size, false};
+    SprProcessInfo info = {.id = spr_wire_get(&r, 8)};
+    info.pid = (guint32)spr_wire_get(&r, 4);
+    guint32 state = (guint32)spr_wire_get(&r, 4);
+    guint32 code = (guint32)spr_wire_get(&r, 4);
+    guint32 number = (guint32)spr_wire_get(&r, 4);
+    guint32 flags = (guint32)spr_wire_get(&r, 4);
+    spr_wire_get(&r, 4);
+    info.started_ms = (gint64)spr_wire_get(&r, 8);
+    info.exit.duration_us = spr_wire_get(&r, 8);
+    info.out.start = spr_wire_get(&r, 8);
+    info.out.end = spr_wire_get(&r, 8);
+    info.err.start = spr_wire_get(&r, 8);
+    info.err.end = spr_wire_get(&r, 8);
+    const char *command = spr_wire_get_text(&r);
+    if (r.bad || r.left > 0 || info.id == 0 || code > 255 || number > 64 ||
+        info.out.start > info.out.end || info.err.start > info.err.end ||
+        strlen(command) >= sizeof info.command)
+        return false;
+    info.ended = state & SPR_WIRE_STATE_ENDED;
+    info.on_terminal = state & SPR_WIRE_STATE_TERMINAL;
+    info.takes_stdin = state & SPR_WIRE_STATE_STDIN;
+    info.has_background = state & SPR_WIRE_STATE_BACKGROUND;
+    info.exit.flags = flags & (SPR_EXIT_TIMED_OUT | SPR_EXIT_KILLED | SPR_EXIT_UNCONFIRMED);
+    info.exit.exit_code = (int)code;
+    info.exit.term_signal = (int)number;
+    info.exit.out_bytes = info.out.end;
+    info.exit.err_bytes = info.err.end;
+    spr_copy_text(info.command, sizeof info.command, command);
+    *ret_info = info;
     return true;
 }
 

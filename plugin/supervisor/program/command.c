@@ -257,6 +257,13 @@ static void on_started(SupCommand *command)
     sup_stream_pump(&command->err);
 }
 
+/* A KILL that was on its way found nobody: the keeper answers the others before it says GONE. */
+static void lose_keeper(SupCommand *command)
+{
+    command->keeper = NULL;
+    sup_requests_killed(command, UINT32_MAX, ESRCH, false);
+}
+
 static void on_exited(SupCommand *command, const SupMessage *message)
 {
     command->result = *message;
@@ -268,7 +275,7 @@ static void on_exited(SupCommand *command, const SupMessage *message)
         sup_stream_mark(&command->err);
     }
     if (message->flags & SUP_GONE)
-        command->keeper = NULL;
+        lose_keeper(command);
     if (command->answered)
         return;
     sup_stream_pump(&command->out);
@@ -314,7 +321,7 @@ void sup_command_message(SupCommand *command, const SupMessage *message)
 
 void sup_command_lost(SupCommand *command)
 {
-    command->keeper = NULL;
+    lose_keeper(command);
     if (command->id && command->connection) {
         /* Not even started, as far as its client knows. */
         start_failed(command->connection, command->channel, ECHILD, SPR_WIRE_STEP_KEEPER);
