@@ -1,6 +1,6 @@
 /*
- * How the supervisor compares with the machine itself: fork + exec and a pipe here, the same through
- * the supervisor's socket and through a relay, in turns. Prints; judges nothing.
+ * How the supervisor compares with the machine itself: fork + exec and a pipe here, the same
+ * through the supervisor's socket and through a relay, in turns. Prints; judges nothing.
  */
 #include "fixture.h"
 
@@ -78,8 +78,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void race(const char *work, Subject *subjects, gsize n, const char *const *argv, gsize wanted,
-                 int rounds)
+static void race(const char *work, Subject *subjects, gsize n, const char *const *argv,
+                 gsize wanted, int rounds)
 {
     for (int i = -rounds / 20; i < rounds; i++) {
         for (gsize k = 0; k < n; k++)
@@ -89,8 +89,8 @@ static void race(const char *work, Subject *subjects, gsize n, const char *const
         qsort(subjects[k].ms, (size_t)rounds, sizeof(double), compare);
     for (gsize k = 0; k < n; k++) {
         const double *ms = subjects[k].ms;
-        printf("%-10s %-8s p50 %8.3f  p95 %8.3f  p99 %8.3f ms  ratio %.2f\n", work, subjects[k].name,
-               ms[rounds / 2], ms[rounds * 95 / 100], ms[rounds * 99 / 100],
+        printf("%-10s %-8s p50 %8.3f  p95 %8.3f  p99 %8.3f ms  ratio %.2f\n", work,
+               subjects[k].name, ms[rounds / 2], ms[rounds * 95 / 100], ms[rounds * 99 / 100],
                ms[rounds / 2] / subjects[0].ms[rounds / 2]);
     }
 }
@@ -131,8 +131,8 @@ int main(void)
     static Subject subjects[3];
     subjects[0].name = "host";
     subjects[1] = (Subject){.name = "socket", .supervisor = sandbox_connect(&sandbox)};
-    subjects[2] = (Subject){.name = "relay",
-                            .supervisor = sandbox_connect_through_relay(&sandbox, &relay)};
+    subjects[2] =
+        (Subject){.name = "relay", .supervisor = sandbox_connect_through_relay(&sandbox, &relay)};
     const char *const hello[] = {"sh", "-c", "echo hi", NULL};
     const char *const nothing[] = {"/bin/true", NULL};
     const char *const big[] = {"head", "-c", "268435456", "/dev/zero", NULL};

@@ -66,7 +66,8 @@ Test(init, alone_it_ends_at_once_on_a_stop_signal)
 Test(init, it_reaps_what_lost_its_parent)
 {
     const char *const argv[] = {
-        "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (sh -c 'sleep 0.05' &); done; sleep 100", NULL};
+        "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (sh -c 'sleep 0.05' &); done; sleep 100",
+        NULL};
     Sandbox sandbox = sandbox_init(argv);
     g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
     for (int i = 0; i < 20; i++) {

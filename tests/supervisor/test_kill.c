@@ -1,4 +1,5 @@
-/* Ends that are complete: by deadline, token, call and connection, whatever the tree does against it. */
+/* Ends that are complete: by deadline, token, call and connection, whatever the tree does against
+ * it. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -36,11 +37,11 @@ static Ran run_marked(SprSupervisor *client, const char *text, const char *word,
 }
 
 /* Two seconds of work for the children to be seen, so that their end is not by itself. */
-#define STUBBORN_TREE \
-    "trap '' TERM HUP INT; " \
-    "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' x $1 & " \
-    "(setsid sh -c '(setsid sh -c \"while :; do sleep 1; done\" x $1 &) &' x $1 &) ; " \
-    "env -i /bin/sh -c 'while :; do /bin/sleep 1; done' x $1 & " \
+#define STUBBORN_TREE                                                                              \
+    "trap '' TERM HUP INT; "                                                                       \
+    "setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' x $1 & "                             \
+    "(setsid sh -c '(setsid sh -c \"while :; do sleep 1; done\" x $1 &) &' x $1 &) ; "             \
+    "env -i /bin/sh -c 'while :; do /bin/sleep 1; done' x $1 & "                                   \
     "echo ready; while :; do sleep 1; done"
 
 static void expect_timed_out(const Ran *ran)
@@ -68,8 +69,8 @@ Test(kill, a_fork_bomb_under_a_limit_of_64_is_gone_every_time)
     g_autofree char *word = unique_word();
     for (int i = 0; i < MANY; i++) {
         g_auto(Ran) ran = run_marked(
-            client, "f() { f \"$1\" & f \"$1\"; }; f \"$1\" 2>/dev/null & exec sleep 100", word, 150,
-            0, NULL);
+            client, "f() { f \"$1\" & f \"$1\"; }; f \"$1\" 2>/dev/null & exec sleep 100", word,
+            150, 0, NULL);
         expect_timed_out(&ran);
         cr_assert_eq(count_processes(word), 0, "round %d", i);
         g_auto(Ran) after = run_shell(client, "echo ok");
@@ -119,8 +120,9 @@ Test(kill, the_call_s_own_deadline_is_an_error_and_leaves_nothing)
 Test(kill, a_grace_lets_a_command_tidy_up)
 {
     g_autofree char *word = unique_word();
-    g_auto(Ran) ran = run_marked(supervisor, "trap 'echo bye; exit 3' TERM; while :; do sleep 0.05; done",
-                                 word, 100, 20000, NULL);
+    g_auto(Ran) ran =
+        run_marked(supervisor, "trap 'echo bye; exit 3' TERM; while :; do sleep 0.05; done", word,
+                   100, 20000, NULL);
     expect_timed_out(&ran);
     cr_expect_str_eq(ran.out->str, "bye\n");
     g_auto(Ran) deaf = run_marked(supervisor, STUBBORN_TREE, word, 100, 100, NULL);
@@ -169,8 +171,8 @@ Test(kill, trees_die_with_the_supervisor)
     g_autofree char *word = unique_word();
     Sandbox other = sandbox_serve();
     g_autoptr(SprSupervisor) client = sandbox_connect(&other);
-    g_auto(Ran) ran = run_marked(client, "setsid sh -c 'sleep 100; :' x $1 >/dev/null 2>&1 & echo up",
-                                 word, 0, 0, NULL);
+    g_auto(Ran) ran = run_marked(
+        client, "setsid sh -c 'sleep 100; :' x $1 >/dev/null 2>&1 & echo up", word, 0, 0, NULL);
     cr_expect_eq(count_processes(word), 1);
     kill(other.pid, SIGKILL);
     sandbox_stop(&other);
@@ -191,8 +193,8 @@ Test(kill, a_killed_keeper_is_an_error_and_the_next_call_works)
 {
     g_autofree char *word = unique_word();
     g_auto(Ran) ran = run_marked(
-        supervisor, "sh -c 'sleep 100; :' x $1 & echo up; kill -9 $PPID; while :; do sleep 1; done", word,
-        0, 0, NULL);
+        supervisor, "sh -c 'sleep 100; :' x $1 & echo up; kill -9 $PPID; while :; do sleep 1; done",
+        word, 0, 0, NULL);
     cr_expect(!ran.ok && spr_error_is(ran.error, SPR_E_IO, "keeper-lost"));
     cr_expect_str_eq(ran.out->str, "up\n");
     cr_expect_eq(wait_until_gone(word), 0);
@@ -206,7 +208,8 @@ Test(kill, killing_everything_inside_ends_the_call_and_not_the_next)
     Sandbox other = sandbox_init(NULL);
     g_autoptr(SprSupervisor) client = sandbox_connect(&other);
     for (int i = 0; i < 10; i++) {
-        g_auto(Ran) ran = run_marked(client, "kill -9 -1; while :; do sleep 1; done", word, 0, 0, NULL);
+        g_auto(Ran) ran =
+            run_marked(client, "kill -9 -1; while :; do sleep 1; done", word, 0, 0, NULL);
         cr_expect(!ran.ok && spr_error_is(ran.error, SPR_E_IO, "keeper-lost"));
         g_auto(Ran) after = run_shell(client, "echo ok");
         cr_assert_str_eq(after.out->str, "ok\n");
@@ -225,8 +228,8 @@ Test(kill, what_may_not_be_signalled_is_unconfirmed)
     cr_assert(system(copy) == 0 && chmod(raise, 04755) == 0);
     g_autofree char *text = g_strdup_printf("%s --reuid 0 sleep 4", raise);
     gint64 started = g_get_monotonic_time();
-    g_auto(Ran) ran = run_command(client, &(SprCommand){.command = text, .deadline_ms = 200}, NULL,
-                                  NULL);
+    g_auto(Ran) ran =
+        run_command(client, &(SprCommand){.command = text, .deadline_ms = 200}, NULL, NULL);
     cr_expect(ran.ok && ran.exit.exit_code == 137);
     cr_expect_eq(ran.exit.flags, SPR_EXIT_TIMED_OUT | SPR_EXIT_KILLED | SPR_EXIT_UNCONFIRMED);
     cr_expect(g_get_monotonic_time() - started < 4 * G_USEC_PER_SEC);
@@ -237,8 +240,8 @@ Test(kill, a_frozen_supervisor_keeps_no_call_beyond_its_deadline)
 {
     kill(sandbox.pid, SIGSTOP);
     gint64 started = g_get_monotonic_time();
-    g_auto(Ran) ran = run_command(supervisor,
-                                  &(SprCommand){.command = "sleep 100", .deadline_ms = 100}, NULL, NULL);
+    g_auto(Ran) ran = run_command(
+        supervisor, &(SprCommand){.command = "sleep 100", .deadline_ms = 100}, NULL, NULL);
     cr_expect(ran.ok && ran.exit.exit_code == 137);
     cr_expect_eq(ran.exit.flags, SPR_EXIT_TIMED_OUT | SPR_EXIT_KILLED | SPR_EXIT_UNCONFIRMED);
     cr_expect(g_get_monotonic_time() - started < 10 * G_USEC_PER_SEC);

@@ -117,7 +117,8 @@ Test(process, a_name_of_another_life_is_not_found)
 {
     guint64 id;
     g_autoptr(GError) error = NULL;
-    cr_expect(!spr_process_parse_name(supervisor, "0123456789abcdef0123456789abcdef-1", &id, &error));
+    cr_expect(
+        !spr_process_parse_name(supervisor, "0123456789abcdef0123456789abcdef-1", &id, &error));
     cr_expect(spr_error_is(error, SPR_E_NOT_FOUND, "process-not-found"));
     cr_expect(!spr_process_parse_name(supervisor, "nonsense", &id, NULL));
     expect_not_found(77);
@@ -135,7 +136,8 @@ Test(process, the_newest_bytes_are_kept_and_the_rest_is_counted)
         cr_expect_eq(info.out.end, 588895);
         cr_expect_eq(info.out.end - info.out.start, limits[i]);
         GString *kept = read_all(supervisor, id, SPR_STREAM_OUT, 0);
-        cr_expect(kept->len == limits[i] && g_str_has_suffix("99999\n100000\n", kept->str + MAX(kept->len, 13) - 13));
+        cr_expect(kept->len == limits[i] &&
+                  g_str_has_suffix("99999\n100000\n", kept->str + MAX(kept->len, 13) - 13));
         g_string_free(kept, TRUE);
     }
 }
@@ -245,7 +247,8 @@ Test(process, input_that_nobody_reads_waits_no_longer_than_asked)
     cr_expect(!spr_process_write(supervisor, id, data, 10, &written, NULL, &error));
     cr_expect(spr_error_is(error, SPR_E_WOULD_BLOCK, NULL));
     bool confirmed;
-    cr_expect(spr_process_kill(supervisor, id, SIGKILL, SPR_SCOPE_TREE, 0, &patient, &confirmed, NULL));
+    cr_expect(
+        spr_process_kill(supervisor, id, SIGKILL, SPR_SCOPE_TREE, 0, &patient, &confirmed, NULL));
     g_clear_error(&error);
     cr_expect(!spr_process_write(supervisor, id, data, 10, &written, &patient, &error));
     cr_expect(spr_error_is(error, SPR_E_CONFLICT, "stdin-closed"));
@@ -255,7 +258,8 @@ static bool try_kill(guint64 id, int number, SprScope scope, gint64 grace_ms)
 {
     bool confirmed = false;
     g_autoptr(GError) error = NULL;
-    bool killed = spr_process_kill(supervisor, id, number, scope, grace_ms, &patient, &confirmed, &error);
+    bool killed =
+        spr_process_kill(supervisor, id, number, scope, grace_ms, &patient, &confirmed, &error);
     cr_expect(killed ? confirmed : spr_error_is(error, SPR_E_NOT_FOUND, "process-ended"));
     return killed;
 }
@@ -286,7 +290,8 @@ Test(process, a_signal_that_ends_the_leader_is_a_kill)
     guint64 id = spawn(NULL, "exec sleep 100");
     cr_expect(try_kill(id, SIGTERM, SPR_SCOPE_TREE, 0));
     SprExit result = wait_for(id);
-    cr_expect(result.exit_code == 143 && result.term_signal == 15 && result.flags == SPR_EXIT_KILLED);
+    cr_expect(result.exit_code == 143 && result.term_signal == 15 &&
+              result.flags == SPR_EXIT_KILLED);
     id = spawn(NULL, "trap '' TERM; echo up; while :; do sleep 0.1; done");
     cr_assert(spr_process_wait_output(supervisor, id, SPR_STREAM_OUT, 0, &patient, NULL));
     cr_expect(try_kill(id, SIGTERM, SPR_SCOPE_TREE, 100));
@@ -382,7 +387,8 @@ Test(process, a_deadline_ends_it_although_nobody_waits)
 
 Test(process, a_terminal_takes_input_and_a_new_size)
 {
-    SprCommand command = {.command = "read x; stty size; echo got $x; cat; echo end", .rows = 24, .columns = 80};
+    SprCommand command = {
+        .command = "read x; stty size; echo got $x; cat; echo end", .rows = 24, .columns = 80};
     SprSpawn request = {.command = &command, .feeds_stdin = true};
     guint64 id;
     gsize written;

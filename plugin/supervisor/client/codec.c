@@ -33,8 +33,7 @@ bool spr_codec_is_valid(SprWireHeader header)
     return false;
 }
 
-bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info,
-                     GError **error)
+bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info, GError **error)
 {
     static const char digits[] = "0123456789abcdef";
     SprWireReader r = {payload, size, false};
@@ -181,8 +180,7 @@ static bool measure(const SprCommand *command, guint *n_argv, guint *n_env, gsiz
         return false;
     if (*n_argv == 0 || argv[0][0] == '\0')
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "command", "the command is empty");
-    if (*size > SPR_WIRE_MAX_RUN || *n_argv > SPR_WIRE_MAX_STRINGS ||
-        *n_env > SPR_WIRE_MAX_STRINGS)
+    if (*size > SPR_WIRE_MAX_RUN || *n_argv > SPR_WIRE_MAX_STRINGS || *n_env > SPR_WIRE_MAX_STRINGS)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "command-too-long",
                         "the command and its environment are %" G_GSIZE_FORMAT
                         " bytes; at most %u can be passed: put it into a file",
@@ -199,13 +197,12 @@ guint8 *spr_codec_run(const SprCommand *command, const SprRunOptions *options, g
         return NULL;
     guint8 *frame = g_try_malloc(SPR_WIRE_HEADER + size);
     if (!frame) {
-        spr_fail(error, SPR_E_EXHAUSTED, "memory", "no memory for a command of %" G_GSIZE_FORMAT
-                 " bytes", size);
+        spr_fail(error, SPR_E_EXHAUSTED, "memory",
+                 "no memory for a command of %" G_GSIZE_FORMAT " bytes", size);
         return NULL;
     }
-    spr_wire_put_header(frame, (SprWireHeader){.size = (guint32)size,
-                                               .channel = channel,
-                                               .type = SPR_WIRE_RUN});
+    spr_wire_put_header(
+        frame, (SprWireHeader){.size = (guint32)size, .channel = channel, .type = SPR_WIRE_RUN});
     guint32 flags = options->flags;
     flags |= command->argv ? 0 : SPR_WIRE_RUN_SHELL;
     flags |= command->wait_background ? SPR_WIRE_RUN_WAIT_BACKGROUND : 0;

@@ -1,6 +1,6 @@
 /*
- * Frames of the protocol as values: what the program sends is checked here and nowhere else, what it
- * gets is put together here. Pure functions, any thread.
+ * Frames of the protocol as values: what the program sends is checked here and nowhere else, what
+ * it gets is put together here. Pure functions, any thread.
  */
 #pragma once
 

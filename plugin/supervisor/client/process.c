@@ -60,19 +60,19 @@ static void begin(Request *request, SprSupervisor *supervisor, guint64 id, SprWi
     spr_wire_put(&request->w, id, 8);
 }
 
-/* Asks, and waits as long as the request may wait there; then `frame` is any answer but a failure. */
-static bool ask(Request *request, SprChannel **ret_channel, const SprWait *wait, SprFrame *ret_frame,
-                GError **error)
+/* Asks, and waits as long as the request may wait there; then `frame` is any answer but a failure.
+ */
+static bool ask(Request *request, SprChannel **ret_channel, const SprWait *wait,
+                SprFrame *ret_frame, GError **error)
 {
     g_autoptr(SprChannel) channel = spr_channel_new(request->supervisor, error);
     SprWait soon = spr_wait_for(ANSWER_MS);
     SprFrame frame;
     int errno_value = 0;
     guint64 value;
-    if (!channel ||
-        !spr_channel_ask(channel, request->type, request->stream, request->flags, request->payload,
-                         sizeof request->payload - request->w.left, wait ? wait : &soon, &frame,
-                         error))
+    if (!channel || !spr_channel_ask(channel, request->type, request->stream, request->flags,
+                                     request->payload, sizeof request->payload - request->w.left,
+                                     wait ? wait : &soon, &frame, error))
         return false;
     if (frame.header.type == SPR_WIRE_DONE) {
         if (!spr_codec_done(frame.payload, frame.header.size, &errno_value, &value))
@@ -143,8 +143,7 @@ bool spr_process_spawn(SprSupervisor *supervisor, const SprSpawn *spawn, const S
     if (!spr_wait_check(wait, error) || !(channel = spr_channel_new(supervisor, error)))
         return false;
     gsize size;
-    guint8 *frames =
-        spr_codec_run(spawn->command, &options, spr_channel_id(channel), &size, error);
+    guint8 *frames = spr_codec_run(spawn->command, &options, spr_channel_id(channel), &size, error);
     if (!frames)
         return false;
     bool sent = spr_channel_send_secret(channel, frames, size, error);
@@ -342,7 +341,8 @@ bool spr_process_write(SprSupervisor *supervisor, guint64 id, const void *data, 
     *ret_written = 0;
     do {
         gsize taken = 0, piece = MIN(size - done, SPR_WIRE_MAX_DATA);
-        if (!write_piece(supervisor, id, 0, (const guint8 *)data + done, piece, wait, &taken, error))
+        if (!write_piece(supervisor, id, 0, (const guint8 *)data + done, piece, wait, &taken,
+                         error))
             return false;
         done += taken;
         *ret_written = done;

@@ -1,6 +1,6 @@
 /*
- * Spawned commands: they outlive the call, the connection and the host that started them. A process is
- * named by its number within one instance of the program, so nothing here has to be kept: any
+ * Spawned commands: they outlive the call, the connection and the host that started them. A process
+ * is named by its number within one instance of the program, so nothing here has to be kept: any
  * connection to that instance will do, also one of another host. Any thread.
  */
 #pragma once
@@ -40,7 +40,8 @@ typedef struct {
     char command[256]; /* shortened, for people */
 } SprProcessInfo;
 
-/* Returns once the command runs. 127 and 126 of a shell are SPR_E_NOT_FOUND and SPR_E_DENIED here. */
+/* Returns once the command runs. 127 and 126 of a shell are SPR_E_NOT_FOUND and SPR_E_DENIED here.
+ */
 bool spr_process_spawn(SprSupervisor *supervisor, const SprSpawn *spawn, const SprWait *wait,
                        guint64 *ret_id, GError **error);
 
@@ -69,8 +70,8 @@ bool spr_process_wait(SprSupervisor *supervisor, guint64 id, const SprWait *wait
 bool spr_process_kill(SprSupervisor *supervisor, guint64 id, int signal, SprScope scope,
                       gint64 grace_ms, const SprWait *wait, bool *ret_confirmed, GError **error);
 
-/* Copies what is kept from *offset on, moved up to the oldest kept byte first. Waits for one byte at
- * least; *ret_count 0 is the end of the stream. take: all before *offset was taken, so that a
+/* Copies what is kept from *offset on, moved up to the oldest kept byte first. Waits for one byte
+ * at least; *ret_count 0 is the end of the stream. take: all before *offset was taken, so that a
  * process that is held back may go on. */
 bool spr_process_read(SprSupervisor *supervisor, guint64 id, SprStream stream, bool take,
                       guint64 *offset, void *buffer, gsize room, gsize *ret_count,
@@ -80,8 +81,8 @@ bool spr_process_read(SprSupervisor *supervisor, guint64 id, SprStream stream, b
 bool spr_process_wait_output(SprSupervisor *supervisor, guint64 id, SprStream stream,
                              guint64 offset, const SprWait *wait, GError **error);
 
-/* Waits until all is taken; without a wait takes what fits. Whoever writes from several threads takes
- * turns. SPR_E_CONFLICT, reason "stdin-closed", when nobody reads it. */
+/* Waits until all is taken; without a wait takes what fits. Whoever writes from several threads
+ * takes turns. SPR_E_CONFLICT, reason "stdin-closed", when nobody reads it. */
 bool spr_process_write(SprSupervisor *supervisor, guint64 id, const void *data, gsize size,
                        gsize *ret_written, const SprWait *wait, GError **error);
 bool spr_process_close_stdin(SprSupervisor *supervisor, guint64 id, const SprWait *wait,
