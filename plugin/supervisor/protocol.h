@@ -101,15 +101,16 @@ enum {
 
 /* RUN: u32 flags, u16 rows, u16 columns, u64 retain bytes, i64 deadline ms (below 1: none),
  * i64 grace ms, u32 credit for output, u32 credit for errors, u32 strings of argv, u32 of env; then
- * that many NUL-terminated strings: cwd ("": the server's), user ("": the server's), argv..., env...
+ * that many NUL-terminated strings: cwd ("": the server's), user ("": the server's), argv...,
+ * env...
  * ("NAME=value", or "NAME" to take it away). */
 #define SPR_WIRE_RUN_FIXED 48
 enum {
     SPR_WIRE_RUN_SHELL = 1u << 0, /* argv is one string for /bin/sh -c */
     SPR_WIRE_RUN_WAIT_BACKGROUND = 1u << 1,
-    SPR_WIRE_RUN_DETACHED = 1u << 2,   /* answered by STARTED; outlives the connection */
-    SPR_WIRE_RUN_STDIN = 1u << 3,      /* fed by the client; else end of file at once */
-    SPR_WIRE_RUN_HOLD = 1u << 4,       /* detached: wait rather than drop */
+    SPR_WIRE_RUN_DETACHED = 1u << 2,    /* answered by STARTED; outlives the connection */
+    SPR_WIRE_RUN_STDIN = 1u << 3,       /* fed by the client; else end of file at once */
+    SPR_WIRE_RUN_HOLD = 1u << 4,        /* detached: wait rather than drop */
     SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5 /* detached: retain 0 bytes; else 0 means the default */
 };
 

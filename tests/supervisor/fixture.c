@@ -1,13 +1,15 @@
 #include "fixture.h"
 
 #include "base/text.h"
-#include "supervisor/program.h"
+#include "supervisor/embedded.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -24,9 +26,9 @@ static void put_program(const char *directory)
 }
 
 static Sandbox sandbox_start(const char *const *before, const char *mode, const char *const *argv,
-                             uid_t uid)
+                             uid_t uid, unsigned processes)
 {
-    Sandbox sandbox = {.directory = "/tmp/sprov-supervisor-XXXXXX"};
+    Sandbox sandbox = {.directory = "/tmp/sprov-supervisor-XXXXXX", .uid = uid};
     cr_assert(mkdtemp(sandbox.directory) != NULL);
     chmod(sandbox.directory, 01777);
     put_program(sandbox.directory);
@@ -47,7 +49,9 @@ static Sandbox sandbox_start(const char *const *before, const char *mode, const 
     sandbox.pid = fork();
     cr_assert(sandbox.pid >= 0);
     if (sandbox.pid == 0) {
-        if (uid != getuid() && (setgid(uid) < 0 || setuid(uid) < 0))
+        struct rlimit limit = {processes, processes};
+        if ((processes > 0 && setrlimit(RLIMIT_NPROC, &limit) < 0) ||
+            (uid != getuid() && (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)))
             _exit(99);
         execvp(all->pdata[0], (char **)all->pdata);
         _exit(98);
@@ -56,29 +60,44 @@ static Sandbox sandbox_start(const char *const *before, const char *mode, const 
     return sandbox;
 }
 
-Sandbox sandbox_serve_as(uid_t uid)
+static void need_root(void)
 {
-    return sandbox_start(NULL, "serve", NULL, uid);
+    if (getuid() != 0)
+        cr_skip_test("this needs root");
+}
+
+Sandbox sandbox_serve_as(uid_t uid, unsigned processes)
+{
+    need_root();
+    return sandbox_start(NULL, "serve", NULL, uid, processes);
 }
 
 Sandbox sandbox_serve(void)
 {
-    return sandbox_serve_as(getuid());
+    return sandbox_start(NULL, "serve", NULL, getuid(), 0);
 }
 
 Sandbox sandbox_init(const char *const *argv)
 {
-    static const char *const unshare[] = {"unshare", "--pid",          "--mount-proc",
+    static const char *const unshare[] = {"unshare", "--pid",        "--mount-proc",
                                           "--fork",  "--kill-child", NULL};
-    if (getuid() != 0)
-        cr_skip_test("a pid namespace needs root");
-    return sandbox_start(unshare, "init", argv, 0);
+    need_root();
+    Sandbox sandbox = sandbox_start(unshare, "init", argv, 0, 0);
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", sandbox.pid, sandbox.pid);
+    for (int i = 0; i < 5000 && sandbox.supervisor == sandbox.pid; i++) {
+        g_autofree char *children = NULL;
+        if (g_file_get_contents(path, &children, NULL, NULL) && atoi(children) > 0)
+            sandbox.supervisor = atoi(children);
+        else
+            g_usleep(1000);
+    }
+    return sandbox;
 }
 
 int sandbox_stop(Sandbox *sandbox)
 {
     int status = 0;
-    kill(sandbox->pid, SIGTERM);
+    kill(sandbox->supervisor, SIGTERM);
     waitpid(sandbox->pid, &status, 0);
     g_autoptr(GDir) dir = g_dir_open(sandbox->directory, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
@@ -89,24 +108,15 @@ int sandbox_stop(Sandbox *sandbox)
     return status;
 }
 
-static bool is_there(const char *path)
-{
-    return access(path, F_OK) == 0;
-}
-
 int sandbox_socket(const Sandbox *sandbox)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
+    g_snprintf(name.sun_path, sizeof name.sun_path, "%s/%u.sock", sandbox->directory, sandbox->uid);
     for (int i = 0; i < 5000; i++) {
-        for (uid_t uid = 0; uid <= 1000; uid += 1000) {
-            g_snprintf(name.sun_path, sizeof name.sun_path, "%s/%u.sock", sandbox->directory, uid);
-            if (is_there(name.sun_path)) {
-                int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-                if (connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
-                    return fd;
-                close(fd);
-            }
-        }
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
+            return fd;
+        close(fd);
         g_usleep(2000);
     }
     cr_assert_fail("no socket in %s", sandbox->directory);
@@ -138,6 +148,8 @@ SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *rela
     if (*relay == 0) {
         dup2(pair[1], 0);
         dup2(pair[1], 1);
+        if (sandbox->uid != getuid() && setuid(sandbox->uid) < 0)
+            _exit(99);
         execl(program, program, "relay", sandbox->directory, NULL);
         _exit(98);
     }

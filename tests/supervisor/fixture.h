@@ -12,14 +12,19 @@
 
 typedef struct {
     char directory[40];
-    pid_t pid;       /* what the test started: the program, or unshare above it */
-    pid_t supervisor;
+    pid_t pid;        /* what the test started: the program, or unshare above it */
+    pid_t supervisor; /* the program */
+    uid_t uid;
 } Sandbox;
 
-/* argv: of a main child, for init alone; NULL for none. As root only where said. */
 Sandbox sandbox_serve(void);
-Sandbox sandbox_serve_as(uid_t uid);
-Sandbox sandbox_init(const char *const *argv); /* root */
+
+/* As another user, who may have so many processes on this machine (0: any number). Skips the test
+ * when we are not root. */
+Sandbox sandbox_serve_as(uid_t uid, unsigned processes);
+
+/* As the first process of a pid namespace; argv: of its main child, or NULL. Skips as well. */
+Sandbox sandbox_init(const char *const *argv);
 
 /* Ends it and removes its folder; returns what waitpid() said. */
 int sandbox_stop(Sandbox *sandbox);
@@ -27,7 +32,7 @@ int sandbox_stop(Sandbox *sandbox);
 int sandbox_socket(const Sandbox *sandbox);
 SprSupervisor *sandbox_connect(const Sandbox *sandbox);
 
-/* The same through a relay process, whose pid is stored. */
+/* The same through a relay process of the sandbox's user, whose pid is stored. */
 SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *relay);
 
 /* What a command came to. */

@@ -9,7 +9,7 @@
 #include "sandbox/owner.h"
 #include "sandbox/placement.h"
 #include "sandbox/spec.h"
-#include "supervisor/program.h"
+#include "supervisor/embedded.h"
 
 #include <string.h>
 

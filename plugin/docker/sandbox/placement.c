@@ -8,7 +8,7 @@
 #include "engine/volumes.h"
 #include "sandbox/layout.h"
 #include "sandbox/owner.h"
-#include "supervisor/program.h"
+#include "supervisor/embedded.h"
 
 #include <string.h>
 

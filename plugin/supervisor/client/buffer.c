@@ -81,8 +81,8 @@ bool spr_unsent_append(SprUnsent *unsent, const void *data, gsize size)
 bool spr_unsent_flush(SprUnsent *unsent, const SprPipe *pipe)
 {
     while (unsent->start < unsent->end) {
-        gssize n = pipe->write(pipe->ctx, unsent->bytes + unsent->start,
-                               unsent->end - unsent->start);
+        gssize n =
+            pipe->write(pipe->ctx, unsent->bytes + unsent->start, unsent->end - unsent->start);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

@@ -1,6 +1,7 @@
 #include "supervisor/client/codec.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <errno.h>
 
@@ -32,8 +33,7 @@ bool spr_codec_is_valid(SprWireHeader header)
     return false;
 }
 
-bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info,
-                     GError **error)
+bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info, GError **error)
 {
     static const char digits[] = "0123456789abcdef";
     SprWireReader r = {payload, size, false};
@@ -97,6 +97,41 @@ bool spr_codec_done(const guint8 *payload, gsize size, int *ret_errno, guint64 *
     return true;
 }
 
+bool spr_codec_process(const guint8 *payload, gsize size, SprProcessInfo *ret_info)
+{
+    SprWireReader r = {payload, size, false};
+    SprProcessInfo info = {.id = spr_wire_get(&r, 8)};
+    info.pid = (guint32)spr_wire_get(&r, 4);
+    guint32 state = (guint32)spr_wire_get(&r, 4);
+    guint32 code = (guint32)spr_wire_get(&r, 4);
+    guint32 number = (guint32)spr_wire_get(&r, 4);
+    guint32 flags = (guint32)spr_wire_get(&r, 4);
+    spr_wire_get(&r, 4);
+    info.started_ms = (gint64)spr_wire_get(&r, 8);
+    info.exit.duration_us = spr_wire_get(&r, 8);
+    info.out.start = spr_wire_get(&r, 8);
+    info.out.end = spr_wire_get(&r, 8);
+    info.err.start = spr_wire_get(&r, 8);
+    info.err.end = spr_wire_get(&r, 8);
+    const char *command = spr_wire_get_text(&r);
+    if (r.bad || r.left > 0 || info.id == 0 || code > 255 || number > 64 ||
+        info.out.start > info.out.end || info.err.start > info.err.end ||
+        strlen(command) >= sizeof info.command)
+        return false;
+    info.ended = state & SPR_WIRE_STATE_ENDED;
+    info.on_terminal = state & SPR_WIRE_STATE_TERMINAL;
+    info.takes_stdin = state & SPR_WIRE_STATE_STDIN;
+    info.has_background = state & SPR_WIRE_STATE_BACKGROUND;
+    info.exit.flags = flags & (SPR_EXIT_TIMED_OUT | SPR_EXIT_KILLED | SPR_EXIT_UNCONFIRMED);
+    info.exit.exit_code = (int)code;
+    info.exit.term_signal = (int)number;
+    info.exit.out_bytes = info.out.end;
+    info.exit.err_bytes = info.err.end;
+    spr_copy_text(info.command, sizeof info.command, command);
+    *ret_info = info;
+    return true;
+}
+
 bool spr_codec_start_failed(const guint8 *payload, gsize size, int *ret_errno, guint *ret_step)
 {
     SprWireReader r = {payload, size, false};
@@ -145,8 +180,7 @@ static bool measure(const SprCommand *command, guint *n_argv, guint *n_env, gsiz
         return false;
     if (*n_argv == 0 || argv[0][0] == '\0')
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "command", "the command is empty");
-    if (*size > SPR_WIRE_MAX_RUN || *n_argv > SPR_WIRE_MAX_STRINGS ||
-        *n_env > SPR_WIRE_MAX_STRINGS)
+    if (*size > SPR_WIRE_MAX_RUN || *n_argv > SPR_WIRE_MAX_STRINGS || *n_env > SPR_WIRE_MAX_STRINGS)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "command-too-long",
                         "the command and its environment are %" G_GSIZE_FORMAT
                         " bytes; at most %u can be passed: put it into a file",
@@ -163,13 +197,12 @@ guint8 *spr_codec_run(const SprCommand *command, const SprRunOptions *options, g
         return NULL;
     guint8 *frame = g_try_malloc(SPR_WIRE_HEADER + size);
     if (!frame) {
-        spr_fail(error, SPR_E_EXHAUSTED, "memory", "no memory for a command of %" G_GSIZE_FORMAT
-                 " bytes", size);
+        spr_fail(error, SPR_E_EXHAUSTED, "memory",
+                 "no memory for a command of %" G_GSIZE_FORMAT " bytes", size);
         return NULL;
     }
-    spr_wire_put_header(frame, (SprWireHeader){.size = (guint32)size,
-                                               .channel = channel,
-                                               .type = SPR_WIRE_RUN});
+    spr_wire_put_header(
+        frame, (SprWireHeader){.size = (guint32)size, .channel = channel, .type = SPR_WIRE_RUN});
     guint32 flags = options->flags;
     flags |= command->argv ? 0 : SPR_WIRE_RUN_SHELL;
     flags |= command->wait_background ? SPR_WIRE_RUN_WAIT_BACKGROUND : 0;

@@ -1,10 +1,10 @@
 /*
- * Frames of the protocol as values: what the program sends is checked here and nowhere else, what it
- * gets is put together here. Pure functions, any thread.
+ * Frames of the protocol as values: what the program sends is checked here and nowhere else, what
+ * it gets is put together here. Pure functions, any thread.
  */
 #pragma once
 
-#include "supervisor/client/supervisor.h"
+#include "supervisor/client/process.h"
 #include "supervisor/protocol.h"
 
 /* Whether a server may send this at all: type, size, stream. */
@@ -16,6 +16,7 @@ bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_i
 /* The payload of these types; false when it is not one. */
 bool spr_codec_exited(const guint8 *payload, gsize size, SprExit *ret_exit, bool *ret_lost);
 bool spr_codec_done(const guint8 *payload, gsize size, int *ret_errno, guint64 *ret_value);
+bool spr_codec_process(const guint8 *payload, gsize size, SprProcessInfo *ret_info);
 bool spr_codec_start_failed(const guint8 *payload, gsize size, int *ret_errno, guint *ret_step);
 
 /* A RUN of its own with header, ready to be sent; wipe it. Fails with SPR_E_INVALID_ARGUMENT. */

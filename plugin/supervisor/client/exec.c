@@ -231,8 +231,8 @@ static bool send_run(Exec *exec, GError **error)
 {
     SprRunOptions options = {.credit = WINDOW, .flags = exec->source ? SPR_WIRE_RUN_STDIN : 0};
     gsize size;
-    guint8 *frame = spr_codec_run(exec->command, &options, spr_channel_id(exec->channel), &size,
-                                  error);
+    guint8 *frame =
+        spr_codec_run(exec->command, &options, spr_channel_id(exec->channel), &size, error);
     if (!frame)
         return false;
     bool sent = spr_channel_send_secret(exec->channel, frame, size, error);
@@ -265,7 +265,8 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
         return false;
     gint64 limit_ms = -1;
     if (command->deadline_ms > 0 && command->deadline_ms < SPR_NEVER / 4)
-        limit_ms = with_confirmation(command->deadline_ms + CLAMP(command->grace_ms, 0, SPR_NEVER / 4));
+        limit_ms =
+            with_confirmation(command->deadline_ms + CLAMP(command->grace_ms, 0, SPR_NEVER / 4));
     Exec exec = {.command = command,
                  .wait = wait,
                  .limit = spr_wait_within(wait, limit_ms),

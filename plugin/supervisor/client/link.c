@@ -22,10 +22,10 @@ struct SprChannel {
     guint32 id;
     int wake; /* eventfd */
     bool woken;
-    bool waits;     /* as a follower */
+    bool waits; /* as a follower */
     GList in_waiting;
-    GQueue inbox;   /* of Packet */
-    gsize queued;   /* bytes of it that were copied */
+    GQueue inbox; /* of Packet */
+    gsize queued; /* bytes of it that were copied */
     Packet *current;
 };
 
@@ -309,8 +309,7 @@ bool spr_channel_send(SprChannel *channel, SprWireType type, SprWireStream strea
     return send_bytes(channel, header, sizeof header, payload ? payload : "", size, false, error);
 }
 
-bool spr_channel_send_secret(SprChannel *channel, const guint8 *frames, gsize size,
-                             GError **error)
+bool spr_channel_send_secret(SprChannel *channel, const guint8 *frames, gsize size, GError **error)
 {
     return send_bytes(channel, frames, size, "", 0, true, error);
 }
@@ -488,8 +487,7 @@ static bool ask_plainly(SprSupervisor *supervisor, SprWireType type, const SprWa
     g_autoptr(SprChannel) channel = spr_channel_new(supervisor, error);
     SprFrame frame;
     guint64 value;
-    if (!channel ||
-        !spr_channel_ask(channel, type, SPR_WIRE_IN, 0, NULL, 0, wait, &frame, error))
+    if (!channel || !spr_channel_ask(channel, type, SPR_WIRE_IN, 0, NULL, 0, wait, &frame, error))
         return false;
     if (frame.header.type != SPR_WIRE_DONE ||
         !spr_codec_done(frame.payload, frame.header.size, ret_errno, &value))

@@ -1,8 +1,8 @@
 /*
- * The connection below the calls: channels that send frames and wait for theirs. Whichever call waits
- * first becomes the leader and reads for all; frames of others are copied to them, its own stay where
- * they were received. When it leaves, another takes over. What a channel can hold is bounded by
- * the credit it gave. Internal to client/; any thread.
+ * The connection below the calls: channels that send frames and wait for theirs. Whichever call
+ * waits first becomes the leader and reads for all; frames of others are copied to them, its own
+ * stay where they were received. When it leaves, another takes over. What a channel can hold is
+ * bounded by the credit it gave. Internal to client/; any thread.
  */
 #pragma once
 
@@ -27,10 +27,10 @@ bool spr_channel_send(SprChannel *channel, SprWireType type, SprWireStream strea
                       const void *payload, gsize size, GError **error);
 
 /* The same for frames already put together; they are wiped from every buffer once sent. */
-bool spr_channel_send_secret(SprChannel *channel, const guint8 *frames, gsize size,
-                             GError **error);
+bool spr_channel_send_secret(SprChannel *channel, const guint8 *frames, gsize size, GError **error);
 
-/* The next frame of the channel. True without one (type 0) when step_us has come or extra is ready. */
+/* The next frame of the channel. True without one (type 0) when step_us has come or extra is ready.
+ */
 bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *extra,
                       gint64 step_us, SprFrame *ret_frame, GError **error);
 

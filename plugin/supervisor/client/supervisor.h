@@ -66,7 +66,7 @@ typedef struct {
 } SprSink;
 
 typedef enum {
-    SPR_SOURCE_OK = 0, /* *ret_count bytes; 0 is the end */
+    SPR_SOURCE_OK = 0,    /* *ret_count bytes; 0 is the end */
     SPR_SOURCE_AGAIN = 1, /* nothing now: poll fd */
     SPR_SOURCE_GIVE_UP = 2
 } SprSourceStatus;
@@ -90,12 +90,12 @@ typedef struct {
     guint64 duration_us, out_bytes, err_bytes;
 } SprExit;
 
-/* Runs a command to its end. source NULL: end of file at once; sinks NULL: discarded. True also when
- * it was killed because the token fired or its deadline passed (flags say so) and when it was not
- * found (127) or could not be executed (126), with the reason on err. Otherwise it did not start,
- * or: SPR_E_TIMEOUT, SPR_E_REFUSED (sink or source), SPR_E_IO (connection or keeper lost); then
- * *ret_exit says how far it came, UNCONFIRMED when its end could not be seen. SPR_E_CANCELLED only
- * before anything was sent. */
+/* Runs a command to its end. source NULL: end of file at once; sinks NULL: discarded. True also
+ * when it was killed because the token fired or its deadline passed (flags say so) and when it was
+ * not found (127) or could not be executed (126), with the reason on err. Otherwise it did not
+ * start, or: SPR_E_TIMEOUT, SPR_E_REFUSED (sink or source), SPR_E_IO (connection or keeper lost);
+ * then *ret_exit says how far it came, UNCONFIRMED when its end could not be seen. SPR_E_CANCELLED
+ * only before anything was sent. */
 bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                          const SprSource *source, const SprSink *out, const SprSink *err,
                          const SprWait *wait, SprExit *ret_exit, GError **error);

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SUP_CONTAINER(type, member, pointer) \
-    ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+#define SUP_CONTAINER(type, member, pointer)                                                       \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /* A ring of links; an empty list and an unlinked link point at themselves. */
 typedef struct SupLink {

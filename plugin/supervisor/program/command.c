@@ -92,7 +92,8 @@ void sup_command_free(SupCommand *command)
     n_commands--;
 }
 
-/* Background children go on writing and somebody has to read. A terminal is their way in as well. */
+/* Background children go on writing and somebody has to read. A terminal is their way in as well.
+ */
 static void go_on_without(SupCommand *command)
 {
     sup_timer_clear(&command->drain);
@@ -133,11 +134,10 @@ static void start_failed(SupConnection *connection, uint32_t channel, int error,
     SprWireWriter w = {payload, sizeof payload, false};
     spr_wire_put(&w, (uint32_t)error, 4);
     spr_wire_put(&w, step, 4);
-    sup_connection_send(connection,
-                        (SprWireHeader){.size = sizeof payload,
-                                        .channel = channel,
-                                        .type = SPR_WIRE_START_FAILED},
-                        payload);
+    sup_connection_send(
+        connection,
+        (SprWireHeader){.size = sizeof payload, .channel = channel, .type = SPR_WIRE_START_FAILED},
+        payload);
 }
 
 static SupCommand *command_new(SupConnection *connection, uint32_t channel, const SupRun *run)
@@ -257,6 +257,13 @@ static void on_started(SupCommand *command)
     sup_stream_pump(&command->err);
 }
 
+/* A KILL that was on its way found nobody: the keeper answers the others before it says GONE. */
+static void lose_keeper(SupCommand *command)
+{
+    command->keeper = NULL;
+    sup_requests_killed(command, UINT32_MAX, ESRCH, false);
+}
+
 static void on_exited(SupCommand *command, const SupMessage *message)
 {
     command->result = *message;
@@ -268,7 +275,7 @@ static void on_exited(SupCommand *command, const SupMessage *message)
         sup_stream_mark(&command->err);
     }
     if (message->flags & SUP_GONE)
-        command->keeper = NULL;
+        lose_keeper(command);
     if (command->answered)
         return;
     sup_stream_pump(&command->out);
@@ -314,7 +321,7 @@ void sup_command_message(SupCommand *command, const SupMessage *message)
 
 void sup_command_lost(SupCommand *command)
 {
-    command->keeper = NULL;
+    lose_keeper(command);
     if (command->id && command->connection) {
         /* Not even started, as far as its client knows. */
         start_failed(command->connection, command->channel, ECHILD, SPR_WIRE_STEP_KEEPER);
@@ -380,10 +387,8 @@ void sup_command_end(SupCommand *command, int signal, SprWireScope scope, int64_
         return;
     bool ends = scope == SPR_WIRE_TREE && (signal == SIGKILL || grace_ms > 0);
     command->kill_asked |= ends;
-    SupMessage message = {.type = SUP_KILL,
-                          .signal = (uint32_t)signal,
-                          .scope = scope,
-                          .value = grace_ms};
+    SupMessage message = {
+        .type = SUP_KILL, .signal = (uint32_t)signal, .scope = scope, .value = grace_ms};
     sup_keeper_kill(command->keeper, &message);
 }
 

@@ -11,9 +11,9 @@
 #define SUP_MAX_COMMANDS 4096
 
 typedef struct SupCommand {
-    SupLink link;               /* of its connection, of the processes, or of those without either */
-    SupConnection *connection;  /* NULL once detached, answered or left alone */
-    SupKeeper *keeper;          /* until its tree is gone */
+    SupLink link;              /* of its connection, of the processes, or of those without either */
+    SupConnection *connection; /* NULL once detached, answered or left alone */
+    SupKeeper *keeper;         /* until its tree is gone */
     SupStream out, err;
     SupInput input;
     SupTimer drain;

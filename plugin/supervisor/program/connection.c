@@ -35,8 +35,8 @@ void sup_connections_init(void)
 
 static uint8_t *map(size_t size)
 {
-    void *at =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
     if (at == MAP_FAILED)
         return NULL;
     madvise(at, size, MADV_DONTFORK);
@@ -90,12 +90,11 @@ void sup_connection_done(SupConnection *connection, uint32_t channel, int error,
     spr_wire_put(&w, (uint32_t)error, 4);
     spr_wire_put(&w, 0, 4);
     spr_wire_put(&w, value, 8);
-    sup_connection_send(connection,
-                        (SprWireHeader){.size = sizeof payload,
-                                        .channel = channel,
-                                        .type = SPR_WIRE_DONE,
-                                        .flags = flags},
-                        payload);
+    sup_connection_send(
+        connection,
+        (SprWireHeader){
+            .size = sizeof payload, .channel = channel, .type = SPR_WIRE_DONE, .flags = flags},
+        payload);
 }
 
 uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room)
@@ -233,8 +232,7 @@ static bool is_allowed_size(const SupConnection *connection, SprWireHeader heade
 {
     if (!connection->greeted)
         return header.size <= 64;
-    return header.size <=
-           (header.type == SPR_WIRE_RUN ? SPR_WIRE_MAX_RUN : SPR_WIRE_MAX_PAYLOAD);
+    return header.size <= (header.type == SPR_WIRE_RUN ? SPR_WIRE_MAX_RUN : SPR_WIRE_MAX_PAYLOAD);
 }
 
 /* Serves the whole frames in the buffer, as long as there is room for their answers. */

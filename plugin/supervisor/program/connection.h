@@ -38,8 +38,8 @@ bool sup_connection_send(SupConnection *connection, SprWireHeader header, const 
 void sup_connection_done(SupConnection *connection, uint32_t channel, int error, uint16_t flags,
                          uint64_t value);
 
-/* Where up to *room bytes of a stream may be put, at most SPR_WIRE_MAX_DATA; NULL when it must wait.
- * Then commit what was put there as one OUTPUT, or nothing. */
+/* Where up to *room bytes of a stream may be put, at most SPR_WIRE_MAX_DATA; NULL when it must
+ * wait. Then commit what was put there as one OUTPUT, or nothing. */
 uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room);
 void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
                            uint16_t flags, uint64_t offset, size_t size);

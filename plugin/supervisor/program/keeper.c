@@ -197,8 +197,8 @@ static void check_times(void)
 /* Waits for a message, a child's end or the next time; true when there is a message. */
 static bool wait_for_something(void)
 {
-    int64_t until = keeper.deadline_ms < keeper.grace_until_ms ? keeper.deadline_ms
-                                                               : keeper.grace_until_ms;
+    int64_t until =
+        keeper.deadline_ms < keeper.grace_until_ms ? keeper.deadline_ms : keeper.grace_until_ms;
     struct timespec time, *limit = NULL;
     if (until != SUP_NEVER) {
         int64_t ms = until - sup_now_ms();

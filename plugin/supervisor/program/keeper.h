@@ -1,6 +1,7 @@
 /*
  * The process that stands above one command: starts it, arms its deadline, tells its end, kills its
- * tree. Forked by the server ahead of need (pool.h); afterwards it talks to it over one socket only.
+ * tree. Forked by the server ahead of need (pool.h); afterwards it talks to it over one socket
+ * only.
  */
 #pragma once
 

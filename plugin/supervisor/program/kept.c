@@ -37,7 +37,7 @@ static size_t limit_of_all(void)
         uint64_t memory = read_number("/sys/fs/cgroup/memory.max");
         uint64_t old = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
         uint64_t share = (memory < old ? memory : old) / SHARE_OF_MEMORY;
-        limit = share > MOST_OF_ALL   ? MOST_OF_ALL
+        limit = share > MOST_OF_ALL    ? MOST_OF_ALL
                 : share < LEAST_OF_ALL ? LEAST_OF_ALL
                                        : (size_t)share;
     }
@@ -94,8 +94,7 @@ static bool grow(SupKept *kept)
         if (!sup_process_drop_oldest_output())
             return false;
     }
-    uint8_t *bytes =
-        mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *bytes = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED)
         return false;
     madvise(bytes, room, MADV_DONTFORK);

@@ -1,6 +1,6 @@
 /*
- * The program that runs inside a sandbox; docs/supervisor.md says what for. This file only reads the
- * command line.
+ * The program that runs inside a sandbox; docs/supervisor.md says what for. This file only reads
+ * the command line.
  */
 #include "base.h"
 #include "relay.h"
@@ -13,7 +13,8 @@
 
 static int usage(void)
 {
-    dprintf(2, "usage: sprov-supervisor init DIR [-- ARGV...] | serve DIR | relay DIR | start DIR\n");
+    dprintf(2,
+            "usage: sprov-supervisor init DIR [-- ARGV...] | serve DIR | relay DIR | start DIR\n");
     return 125;
 }
 
@@ -27,7 +28,8 @@ static int serve(const char *directory, char *const argv[], bool is_init)
     return 125;
 }
 
-/* A server in the background when there is none, in a session of its own and without our streams. */
+/* A server in the background when there is none, in a session of its own and without our streams.
+ */
 static int start(const char *directory)
 {
     sup_reset_signals();

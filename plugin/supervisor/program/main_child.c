@@ -48,8 +48,8 @@ void sup_main_ended(pid_t pid, bool exited, int status)
 /* What a terminal or a clock sends is no wish to end. */
 static bool means_end(int signal)
 {
-    return signal != SIGCONT && signal != SIGTSTP && signal != SIGTTIN &&
-           signal != SIGTTOU && signal != SIGURG && signal != SIGALRM;
+    return signal != SIGCONT && signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU &&
+           signal != SIGURG && signal != SIGALRM;
 }
 
 void sup_main_signal(int signal)

@@ -1,5 +1,6 @@
 /*
- * The spawned commands: found by their number from any connection, kept for a while after their end.
+ * The spawned commands: found by their number from any connection, kept for a while after their
+ * end.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * What clients ask about spawned commands: each request is answered once, now or when its time comes.
+ * What clients ask about spawned commands: each request is answered once, now or when its time
+ * comes.
  */
 #pragma once
 

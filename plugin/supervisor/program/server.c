@@ -245,8 +245,8 @@ int sup_server_run(int listener, char *const argv[], bool is_init)
     server.epoll = epoll_create1(EPOLL_CLOEXEC);
     server.listener.fd = listener;
     server.listener.ready = on_connect;
-    if (server.epoll < 0 || !take_signals(is_init) ||
-        !sup_watch_set(&server.signals, EPOLLIN) || !sup_watch_set(&server.listener, EPOLLIN))
+    if (server.epoll < 0 || !take_signals(is_init) || !sup_watch_set(&server.signals, EPOLLIN) ||
+        !sup_watch_set(&server.listener, EPOLLIN))
         return 125;
     int code = argv ? sup_main_start(argv) : 0;
     if (code != 0)

@@ -154,8 +154,7 @@ static void lose_reader(SupInput *input)
 static bool drain(SupInput *input)
 {
     while (input->start < input->end) {
-        ssize_t n =
-            write(input->watch.fd, input->bytes + input->start, input->end - input->start);
+        ssize_t n = write(input->watch.fd, input->bytes + input->start, input->end - input->start);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)

@@ -1,7 +1,7 @@
 /*
  * The descendants of a process, found in /proc, and their end. Nothing here allocates or forks: it
- * has to work when a fork bomb has taken every pid the sandbox may have. Keepers use it on their own
- * tree, the server on what a killed keeper left.
+ * has to work when a fork bomb has taken every pid the sandbox may have. Keepers use it on their
+ * own tree, the server on what a killed keeper left.
  */
 #pragma once
 

@@ -37,8 +37,7 @@ static void table_open(Table *table, const char *path)
             table->text = text;
             table->room = room;
             ssize_t n;
-            while (table->size < room &&
-                   (n = read(fd, text + table->size, room - table->size)) > 0)
+            while (table->size < room && (n = read(fd, text + table->size, room - table->size)) > 0)
                 table->size += (size_t)n;
         }
     }

@@ -1,4 +1,4 @@
-#include "supervisor/program.h"
+#include "supervisor/embedded.h"
 
 #include "program_id.h" /* made by the build: PROGRAM_FILE, PROGRAM_ID */
 
