@@ -136,8 +136,8 @@ static bool attempt(void *ctx, DkrLife *life, GError **error)
         .grace_ms = r->grace_ms,
         .wait_background = r->flags & SPROV_EXEC_WAIT_BACKGROUND,
     };
-    DkrVenue place = dkr_life_venue(life, &exec->gc->provider->context);
-    return dkr_run(&place, &command, &exec->gc->wait, &exec->result, error);
+    DkrVenue venue = dkr_life_venue(life, &exec->gc->provider->context);
+    return dkr_run(&venue, &command, &exec->gc->wait, &exec->result, error);
 }
 
 static bool may_repeat(void *ctx)

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define END_MS 3000
+
 G_STATIC_ASSERT((int)SPR_EXIT_TIMED_OUT == (int)DKR_COMMAND_TIMED_OUT);
 G_STATIC_ASSERT((int)SPR_EXIT_KILLED == (int)DKR_COMMAND_KILLED);
 G_STATIC_ASSERT((int)SPR_EXIT_UNCONFIRMED == (int)DKR_COMMAND_UNCONFIRMED);
@@ -47,17 +49,16 @@ static void take_exit(const SprExit *from, DkrCommandResult *to)
     to->err_bytes = from->err_bytes;
 }
 
-/* Its connection broke: with its container, or alone? */
-static bool fail_broken(const DkrVenue *place, GError *why, GError **error)
+/* Its connection broke: with its container, whose end the engine may see a little later, or
+ * alone? */
+static bool fail_broken(const DkrVenue *venue, GError *why, GError **error)
 {
     SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
-    json_auto_t *inspect = NULL;
     g_autoptr(GError) asking = NULL;
-    bool found = dkr_container_inspect(place->context->client, place->container, &wait, &inspect,
-                                       &asking);
-    json_t *state = json_object_get(inspect, "State");
-    bool over = found ? !json_is_true(json_object_get(state, "Running"))
-                      : dkr_failure_status(asking) == 404;
+    bool over = false;
+    if (!dkr_container_has_ended(venue->context->client, venue->container, END_MS, &wait, &over,
+                                 &asking))
+        over = dkr_failure_status(asking) == 404;
     if (!over) {
         spr_error_add_flags(&why, SPR_ERROR_RETRYABLE);
         g_propagate_error(error, why);
@@ -77,7 +78,7 @@ static bool is_start_failure(const GError *why, const SprExit *exit)
            exit->out_bytes + exit->err_bytes == 0;
 }
 
-static bool run_supervised(const DkrVenue *place, SprSupervisor *supervisor, const char *user,
+static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, const char *user,
                            const DkrCommand *command, const SprWait *wait,
                            DkrCommandResult *ret_result, GError **error)
 {
@@ -99,7 +100,7 @@ static bool run_supervised(const DkrVenue *place, SprSupervisor *supervisor, con
     if (ok || !is_start_failure(why, &exit))
         take_exit(&exit, ret_result);
     if (!ok && why->code == SPR_E_IO && !spr_error_is(why, SPR_E_IO, "keeper-lost"))
-        fail_broken(place, why, error);
+        fail_broken(venue, why, error);
     else if (!ok && why->code == SPR_E_REFUSED && feed.error) {
         g_error_free(why);
         g_propagate_error(error, g_steal_pointer(&feed.error));
@@ -111,37 +112,37 @@ static bool run_supervised(const DkrVenue *place, SprSupervisor *supervisor, con
 
 /* The supervisor of the container's own user changes users where it may; another one is started
  * through the engine where it may not. *ret_user is what is left to change. */
-static bool get_supervisor(const DkrVenue *place, const char *user, const SprWait *wait,
+static bool get_supervisor(const DkrVenue *venue, const char *user, const SprWait *wait,
                            SprSupervisor **ret_supervisor, const char **ret_user, GError **error)
 {
     *ret_user = user;
-    if (!dkr_link_get(place->link, NULL, wait, ret_supervisor, error))
+    if (!dkr_link_get(venue->link, NULL, wait, ret_supervisor, error))
         return false;
     if (!user || !*ret_supervisor || spr_supervisor_info(*ret_supervisor)->uid == 0)
         return true;
     spr_supervisor_unref(*ret_supervisor);
     *ret_user = NULL;
-    return dkr_link_get(place->link, user, wait, ret_supervisor, error);
+    return dkr_link_get(venue->link, user, wait, ret_supervisor, error);
 }
 
-bool dkr_run(const DkrVenue *place, const DkrCommand *command, const SprWait *wait,
+bool dkr_run(const DkrVenue *venue, const DkrCommand *command, const SprWait *wait,
              DkrCommandResult *ret_result, GError **error)
 {
     g_autoptr(SprSupervisor) supervisor = NULL;
     const char *user = NULL;
     *ret_result = (DkrCommandResult){0};
-    if (place->link &&
-        !get_supervisor(place, command->user, wait, &supervisor, &user, error))
+    if (venue->link &&
+        !get_supervisor(venue, command->user, wait, &supervisor, &user, error))
         return false;
     if (!supervisor)
-        return dkr_command_run(place->context, place->container, command, wait, ret_result, error);
+        return dkr_command_run(venue->context, venue->container, command, wait, ret_result, error);
     g_autoptr(GError) why = NULL;
-    if (run_supervised(place, supervisor, user, command, wait, ret_result, &why))
+    if (run_supervised(venue, supervisor, user, command, wait, ret_result, &why))
         return true;
     if (user && spr_error_is(why, SPR_E_UNSUPPORTED, "user-change")) {
         g_autoptr(SprSupervisor) other = NULL;
-        return dkr_link_get(place->link, user, wait, &other, error) && other &&
-               run_supervised(place, other, NULL, command, wait, ret_result, error);
+        return dkr_link_get(venue->link, user, wait, &other, error) && other &&
+               run_supervised(venue, other, NULL, command, wait, ret_result, error);
     }
     g_propagate_error(error, g_steal_pointer(&why));
     return false;

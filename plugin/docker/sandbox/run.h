@@ -14,5 +14,5 @@ typedef struct {
     DkrLink *link; /* NULL: by engine exec */
 } DkrVenue;
 
-bool dkr_run(const DkrVenue *place, const DkrCommand *command, const SprWait *wait,
+bool dkr_run(const DkrVenue *venue, const DkrCommand *command, const SprWait *wait,
              DkrCommandResult *ret_result, GError **error);
