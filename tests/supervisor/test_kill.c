@@ -156,7 +156,7 @@ Test(kill, commands_die_with_their_connection)
     if (client == 0) {
         g_autoptr(SprSupervisor) own = sandbox_connect(&sandbox);
         g_auto(Ran) ran = run_marked(own, STUBBORN_TREE, word, 0, 0, NULL);
-        _exit(0);
+        _exit(ran.ok);
     }
     for (int i = 0; i < 500 && count_processes(word) < 4; i++)
         g_usleep(10000);
@@ -173,7 +173,7 @@ Test(kill, trees_die_with_the_supervisor)
     g_autoptr(SprSupervisor) client = sandbox_connect(&other);
     g_auto(Ran) ran = run_marked(
         client, "setsid sh -c 'sleep 100; :' x $1 >/dev/null 2>&1 & echo up", word, 0, 0, NULL);
-    cr_expect_eq(count_processes(word), 1);
+    cr_expect(ran.ok && count_processes(word) == 1);
     kill(other.pid, SIGKILL);
     sandbox_stop(&other);
     cr_expect_eq(wait_until_gone(word), 0);
