@@ -73,16 +73,21 @@ static bool tell_end(SupCommand *command)
     return false;
 }
 
-static void stop_streams(SupCommand *command)
+static void let_go(SupStream *stream, bool close)
 {
-    sup_stream_close(&command->out);
-    sup_stream_close(&command->err);
-    sup_input_close(&command->input);
+    if (sup_stream_is_held(stream))
+        return;
+    if (close)
+        sup_stream_close(stream);
+    else
+        sup_stream_discard(stream);
 }
 
 void sup_command_free(SupCommand *command)
 {
-    stop_streams(command);
+    sup_stream_close(&command->out);
+    sup_stream_close(&command->err);
+    sup_input_close(&command->input);
     sup_kept_clear(&command->out.kept);
     sup_kept_clear(&command->err.kept);
     sup_timer_clear(&command->drain);
@@ -92,18 +97,13 @@ void sup_command_free(SupCommand *command)
     n_commands--;
 }
 
-/* Background children go on writing and somebody has to read. A terminal is their way in as well.
- */
+/* Background children go on writing and somebody has to read, until they are gone as well. */
 static void go_on_without(SupCommand *command)
 {
     sup_timer_clear(&command->drain);
-    if (command->keeper) {
-        sup_stream_discard(&command->out);
-        sup_stream_discard(&command->err);
-        sup_input_close(&command->input);
-        return;
-    }
-    stop_streams(command);
+    sup_input_close(&command->input);
+    let_go(&command->out, !command->keeper);
+    let_go(&command->err, !command->keeper);
 }
 
 void sup_command_settle(SupCommand *command)
@@ -120,7 +120,7 @@ void sup_command_settle(SupCommand *command)
             sup_list_remove(&command->link);
     }
     if (command->answered && !command->keeper) {
-        stop_streams(command);
+        go_on_without(command);
         if (!command->id)
             sup_command_free(command);
     }
