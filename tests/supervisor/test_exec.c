@@ -155,6 +155,14 @@ Test(exec, a_peer_of_another_user_is_turned_away)
     sandbox_stop(&other);
 }
 
+Test(exec, limits_are_those_the_supervisor_was_started_with)
+{
+    g_autofree char *here = NULL;
+    cr_assert(g_spawn_command_line_sync("sh -c 'ulimit -n'", &here, NULL, NULL, NULL));
+    g_auto(Ran) ran = run_shell(supervisor, "ulimit -n");
+    cr_expect_str_eq(ran.out->str, here);
+}
+
 Test(exec, input_that_is_not_given_is_at_its_end)
 {
     g_auto(Ran) ran = run_shell(supervisor, "cat; read x || echo eof");

@@ -194,6 +194,15 @@ void sup_requests_lose(SupCommand *command)
         finish(SUP_CONTAINER(Request, of_command, command->requests.next), ENOENT, 0, 0);
 }
 
+bool sup_requests_kill(const SupCommand *command)
+{
+    for (const SupLink *at = command->requests.next; at != &command->requests; at = at->next) {
+        if (SUP_CONTAINER(Request, of_command, at)->header.type == SPR_WIRE_KILL)
+            return true;
+    }
+    return false;
+}
+
 void sup_requests_killed(SupCommand *command, uint32_t number, int error, bool unsure)
 {
     for (SupLink *at = command->requests.next, *next; at != &command->requests; at = next) {
@@ -330,8 +339,10 @@ static void kill_process(SupConnection *connection, SupCommand *command, SprWire
         sup_connection_done(connection, header.channel, EINVAL, 0, 0);
     else if (!park(connection, command, &request))
         sup_connection_done(connection, header.channel, ENOMEM, 0, 0);
-    else
+    else {
         sup_keeper_kill(command->keeper, &message);
+        sup_command_expect_end(command, message.value > 0 ? message.value : 0);
+    }
 }
 
 static void resize(SupConnection *connection, SupCommand *command, SprWireHeader header,
