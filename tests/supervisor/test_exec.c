@@ -303,7 +303,7 @@ Test(exec, background_children_live_on_and_their_output_goes_nowhere)
     cr_expect(ran.ok && ran.exit.exit_code == 0 && ran.exit.flags == 0);
     cr_expect(strstr(ran.out->str, "done\n"));
     cr_expect(g_get_monotonic_time() - start < 20 * G_USEC_PER_SEC);
-    cr_expect(count_processes(word) == 1, "the child is still there");
+    cr_expect(count_processes(word) >= 1, "the child is still there");
 }
 
 Test(exec, waiting_for_the_background_waits)
