@@ -182,6 +182,7 @@ static void fill_defaults(DkrSandboxOptions *options)
         options->id = dkr_name_generate_id();
     if (!options->image && !options->template_id && !options->template_json)
         options->image = g_strdup(DKR_DEFAULT_IMAGE);
+    options->command_is_set = options->command != NULL;
     if (!options->command)
         options->command = g_strdupv((char **)keep_alive);
     if (!options->init.is_set)

@@ -57,6 +57,7 @@ typedef struct {
     char *template_id;   /* "template" as a string: an id, or "callback" */
     char *template_json; /* "template" as an object: its text */
     char **command;      /* never empty */
+    bool command_is_set; /* it is not the keep-alive of the defaults */
     DkrPairs env;
     char *working_directory; /* NULL when not given, see dkr_sandbox_options_workdir() */
     char *user;              /* NULL: the image's */

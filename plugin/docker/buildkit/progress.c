@@ -1,0 +1,234 @@
+#include "buildkit/progress.h"
+
+#include "buildkit/trace.h"
+
+#include <string.h>
+
+/* A definition makes a few hundred; more would be an engine that lost its mind. */
+#define MAX_STEPS 4096
+
+/* The beginning of a character whose end is still to come. */
+typedef struct {
+    guint8 bytes[4];
+    guint n;
+} Carry;
+
+typedef struct {
+    guint number; /* 0: not told of yet */
+    char *name;
+    char *message; /* of its failure, or NULL */
+    bool told_start;
+    bool over;
+    GByteArray *output;
+    Carry carry[2];
+} Step;
+
+struct DkrProgress {
+    DkrProgressVisitor visitor;
+    void *ctx;
+    GHashTable *steps; /* digest -> Step */
+    guint n_told;
+    Step *failed; /* the likeliest cause so far */
+};
+
+static void step_free(void *data)
+{
+    Step *step = data;
+    g_free(step->name);
+    g_free(step->message);
+    g_clear_pointer(&step->output, g_byte_array_unref);
+    g_free(step);
+}
+
+DkrProgress *dkr_progress_new(const DkrProgressVisitor *visitor, void *ctx)
+{
+    DkrProgress *progress = g_new0(DkrProgress, 1);
+    progress->visitor = *visitor;
+    progress->ctx = ctx;
+    progress->steps = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, step_free);
+    return progress;
+}
+
+void dkr_progress_free(DkrProgress *progress)
+{
+    if (!progress)
+        return;
+    g_hash_table_unref(progress->steps);
+    g_free(progress);
+}
+
+static char *text_of(DkrTraceBytes bytes)
+{
+    return g_utf8_make_valid((const char *)bytes.data, (gssize)bytes.size);
+}
+
+static Step *step_of(DkrProgress *progress, DkrTraceBytes digest)
+{
+    if (digest.size == 0)
+        return NULL;
+    g_autofree char *key = text_of(digest);
+    Step *step = g_hash_table_lookup(progress->steps, key);
+    if (step || g_hash_table_size(progress->steps) >= MAX_STEPS)
+        return step;
+    step = g_new0(Step, 1);
+    step->name = g_strdup("");
+    g_hash_table_insert(progress->steps, g_steal_pointer(&key), step);
+    return step;
+}
+
+static guint number_of(DkrProgress *progress, Step *step)
+{
+    if (step->number == 0)
+        step->number = ++progress->n_told;
+    return step->number;
+}
+
+static void tell(DkrProgress *progress, Step *step, DkrStepStatus status)
+{
+    guint number = number_of(progress, step);
+    if (!step->told_start && status != DKR_STEP_STARTED && status != DKR_STEP_CACHED)
+        progress->visitor.step(progress->ctx, number, step->name, DKR_STEP_STARTED);
+    step->told_start = true;
+    progress->visitor.step(progress->ctx, number, step->name, status);
+}
+
+/* "process ... did not complete successfully: exit code: 42" ends so in all versions; the command
+ * before it may hold the same words. */
+static int exit_code_of(const char *message)
+{
+    static const char mark[] = "exit code: ";
+    const char *at = g_strrstr(message, mark);
+    const char *digits = at ? at + strlen(mark) : "";
+    if (*digits == '\0' || digits[strspn(digits, "0123456789")] != '\0')
+        return -1;
+    return (int)MIN(g_ascii_strtoull(digits, NULL, 10), 255);
+}
+
+/* When a step fails, those that ran beside it are cancelled and fail too. */
+static int likelihood(const Step *step)
+{
+    if (exit_code_of(step->message) >= 0)
+        return 2;
+    return g_str_has_suffix(step->message, "context canceled") ? 0 : 1;
+}
+
+static void finish_failed(DkrProgress *progress, Step *step, DkrTraceBytes message)
+{
+    if (step->message)
+        return;
+    step->message = text_of(message);
+    step->over = true;
+    if (!progress->failed || likelihood(step) > likelihood(progress->failed))
+        progress->failed = step;
+    tell(progress, step, DKR_STEP_FAILED);
+}
+
+static void on_vertex(void *ctx, const DkrTraceVertex *vertex)
+{
+    DkrProgress *progress = ctx;
+    Step *step = step_of(progress, vertex->digest);
+    if (!step)
+        return;
+    if (vertex->name.size > 0 && *step->name == '\0') {
+        g_free(step->name);
+        step->name = text_of(vertex->name);
+    }
+    if (vertex->error.size > 0) {
+        finish_failed(progress, step, vertex->error);
+    } else if (step->over) {
+        return; /* sources are completed more than once */
+    } else if (vertex->completed) {
+        step->over = true;
+        g_clear_pointer(&step->output, g_byte_array_unref);
+        tell(progress, step, vertex->cached ? DKR_STEP_CACHED : DKR_STEP_DONE);
+    } else if (vertex->started && !step->told_start) {
+        tell(progress, step, DKR_STEP_STARTED);
+    }
+}
+
+/* How many bytes at the end begin a character that is not complete. */
+static guint unfinished_bytes(const guint8 *data, gsize size)
+{
+    for (guint back = 1; back <= 3 && back <= size; back++) {
+        guint8 c = data[size - back];
+        guint wanted = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+        if ((c & 0xc0) != 0x80)
+            return wanted > back ? back : 0;
+    }
+    return 0;
+}
+
+static char *complete_characters(Carry *carry, DkrTraceBytes text)
+{
+    g_autoptr(GByteArray) all = g_byte_array_sized_new((guint)(text.size + carry->n));
+    g_byte_array_append(all, carry->bytes, carry->n);
+    g_byte_array_append(all, text.data, (guint)text.size);
+    carry->n = unfinished_bytes(all->data, all->len);
+    memcpy(carry->bytes, all->data + all->len - carry->n, carry->n);
+    return g_utf8_make_valid((const char *)all->data, all->len - carry->n);
+}
+
+static void keep_output(Step *step, DkrTraceBytes text)
+{
+    if (!step->output)
+        step->output = g_byte_array_new();
+    g_byte_array_append(step->output, text.data, (guint)text.size);
+    if (step->output->len > 2 * DKR_STEP_OUTPUT_MAX)
+        g_byte_array_remove_range(step->output, 0, step->output->len - DKR_STEP_OUTPUT_MAX);
+}
+
+static void on_log(void *ctx, const DkrTraceLog *log)
+{
+    DkrProgress *progress = ctx;
+    Step *step = step_of(progress, log->vertex);
+    if (!step || log->text.size == 0)
+        return;
+    if (!step->over || step->message)
+        keep_output(step, log->text);
+    int stream = log->stream == 2 ? 2 : 1;
+    g_autofree char *text = complete_characters(&step->carry[stream - 1], log->text);
+    if (*text)
+        progress->visitor.log(progress->ctx, number_of(progress, step), stream, text);
+}
+
+bool dkr_progress_feed(DkrProgress *progress, const void *record, gsize size, GError **error)
+{
+    static const DkrTraceVisitor visitor = {.vertex = on_vertex, .log = on_log};
+    return dkr_trace_decode(record, size, &visitor, progress, error);
+}
+
+/* Bytes that are no UTF-8 grow when they are replaced, so the cut comes last. */
+static char *output_text(const GByteArray *output)
+{
+    if (!output)
+        return g_strdup("");
+    g_autofree char *text = g_utf8_make_valid((const char *)output->data, (gssize)output->len);
+    gsize size = strlen(text), from = size > DKR_STEP_OUTPUT_MAX ? size - DKR_STEP_OUTPUT_MAX : 0;
+    while (((guchar)text[from] & 0xc0) == 0x80)
+        from++;
+    return g_strdup(text + from);
+}
+
+DkrStepFailure *dkr_progress_failure(const DkrProgress *progress)
+{
+    const Step *step = progress->failed;
+    if (!step)
+        return NULL;
+    DkrStepFailure *failure = g_new0(DkrStepFailure, 1);
+    failure->step = step->number;
+    failure->name = g_strdup(step->name);
+    failure->message = g_strdup(step->message);
+    failure->exit_code = exit_code_of(step->message);
+    failure->output = output_text(step->output);
+    return failure;
+}
+
+void dkr_step_failure_free(DkrStepFailure *failure)
+{
+    if (!failure)
+        return;
+    g_free(failure->name);
+    g_free(failure->message);
+    g_free(failure->output);
+    g_free(failure);
+}

@@ -1,0 +1,17 @@
+/*
+ * The archive API: tar streams in and out of a container's file system as the engine sees it,
+ * which is the root and the volumes, never what was mounted inside. The engine holds the
+ * container's lock for the whole transfer, so read to the end or free the reply. Any thread.
+ */
+#pragma once
+
+#include "engine/client.h"
+
+/* The tar of path (absolute), to be read from *ret_reply. */
+bool dkr_archive_get(DkrClient *client, const char *container, const char *path,
+                     const SprWait *wait, DkrReply **ret_reply, GError **error);
+
+/* Unpacks the tar that read_body hands out into directory (absolute, must exist). A directory is
+ * never replaced by a file. */
+bool dkr_archive_put(DkrClient *client, const char *container, const char *directory,
+                     DkrBodyFn read_body, void *read_ctx, const SprWait *wait, GError **error);

@@ -1,0 +1,501 @@
+#include "engine/client.h"
+
+#include "base/error.h"
+#include "engine/failure.h"
+#include "engine/lane.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define JSON_MOST (32u << 20)
+#define ERROR_BODY_MOST (64u << 10)
+#define BUFFER_SIZE (256L << 10)
+#define PAUSE_ABOVE (1u << 20)
+#define SILENCE_US (30 * G_USEC_PER_SEC)
+#define PING_LIMIT_MS (20 * 1000)
+#define CANCEL_TICK_US (100 * 1000)
+#define STEP_MOST_MS (3600 * 1000)
+
+struct DkrClient {
+    DkrEndpoint *endpoint;
+    char *user_agent;
+    SprLog log;
+    DkrLanes lanes;
+    GMutex lock;
+    int api_minor; /* guarded; 0 until asked */
+};
+
+struct DkrReply {
+    DkrClient *client;
+    DkrLane *lane;
+    DkrRequest request;
+    char *url;
+    struct curl_slist *request_headers;
+
+    int status;
+    GHashTable *headers;
+    GByteArray *buffer;
+    bool head_done;
+    bool handed_out; /* the buffer's bytes were read */
+    bool write_paused;
+    bool finished;
+    CURLcode result;
+
+    int again_fd; /* the source's, while it has nothing; else -1 */
+    gint64 limit_us;
+    gint64 last_byte_us;
+    GError *callback_error;
+};
+
+DkrClient *dkr_client_new(const DkrEndpoint *endpoint, const char *user_agent, const SprLog *log)
+{
+    DkrClient *client = g_new0(DkrClient, 1);
+    client->endpoint = dkr_endpoint_copy(endpoint);
+    client->user_agent = g_strdup(user_agent);
+    if (log)
+        client->log = *log;
+    dkr_lanes_init(&client->lanes);
+    g_mutex_init(&client->lock);
+    return client;
+}
+
+void dkr_client_free(DkrClient *client)
+{
+    if (!client)
+        return;
+    dkr_lanes_clear(&client->lanes);
+    g_mutex_clear(&client->lock);
+    dkr_endpoint_free(client->endpoint);
+    g_free(client->user_agent);
+    g_free(client);
+}
+
+const DkrEndpoint *dkr_client_endpoint(const DkrClient *client)
+{
+    return client->endpoint;
+}
+
+const char *dkr_client_user_agent(const DkrClient *client)
+{
+    return client->user_agent;
+}
+
+const void *dkr_client_library(void)
+{
+    return (const void *)curl_easy_init;
+}
+
+/* --------------------------------------------------------------- curl's callbacks */
+
+/* libcurl 7.88 does not set close-on-exec itself. */
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static size_t on_header(char *line, size_t size, size_t count, void *ctx)
+{
+    DkrReply *reply = ctx;
+    gsize length = size * count;
+    reply->last_byte_us = g_get_monotonic_time();
+    if (length >= 5 && strncmp(line, "HTTP/", 5) == 0) {
+        g_hash_table_remove_all(reply->headers);
+        return length;
+    }
+    const char *colon = memchr(line, ':', length);
+    if (colon) {
+        gsize name_length = (gsize)(colon - line);
+        char *value = g_strndup(colon + 1, length - name_length - 1);
+        g_hash_table_replace(reply->headers, g_ascii_strdown(line, (gssize)name_length),
+                             g_strstrip(value));
+        return length;
+    }
+    long status = 0; /* the empty line behind a head */
+    curl_easy_getinfo(reply->lane->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200) {
+        reply->status = (int)status;
+        reply->head_done = true;
+    }
+    return length;
+}
+
+static size_t on_write(char *data, size_t size, size_t count, void *ctx)
+{
+    DkrReply *reply = ctx;
+    if (reply->buffer->len > PAUSE_ABOVE) {
+        reply->write_paused = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    reply->last_byte_us = g_get_monotonic_time();
+    g_byte_array_append(reply->buffer, (const guint8 *)data, (guint)(size * count));
+    return size * count;
+}
+
+static size_t on_read(char *buffer, size_t size, size_t count, void *ctx)
+{
+    DkrReply *reply = ctx;
+    gsize got = 0;
+    int again_fd = -1;
+    reply->last_byte_us = g_get_monotonic_time();
+    if (!reply->request.read_body(reply->request.read_ctx, buffer, size * count, &got, &again_fd,
+                                  &reply->callback_error))
+        return CURL_READFUNC_ABORT;
+    if (got == 0 && again_fd >= 0) {
+        reply->again_fd = again_fd;
+        return CURL_READFUNC_PAUSE;
+    }
+    return got;
+}
+
+/* --------------------------------------------------------------------- one transfer */
+
+static void add_header(DkrReply *reply, const char *line)
+{
+    reply->request_headers = curl_slist_append(reply->request_headers, line);
+}
+
+static void setup_body(DkrReply *reply, const DkrRequest *request)
+{
+    CURL *easy = reply->lane->easy;
+    if (request->read_body) {
+        g_autofree char *type = g_strdup_printf("Content-Type: %s", request->body_type);
+        curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+        curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+        curl_easy_setopt(easy, CURLOPT_READDATA, reply);
+        add_header(reply, type);
+        add_header(reply, "Transfer-Encoding: chunked");
+    } else if (strcmp(request->method, "POST") == 0) {
+        const char *body = request->body ? request->body : "";
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
+        add_header(reply, "Content-Type: application/json");
+        add_header(reply, "Expect:");
+    }
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+}
+
+static void setup(DkrReply *reply, const DkrRequest *request, int api_minor)
+{
+    CURL *easy = reply->lane->easy;
+    reply->url = request->unversioned
+                     ? g_strdup_printf("http://docker%s", request->path)
+                     : g_strdup_printf("http://docker/v1.%d%s", api_minor, request->path);
+    setup_body(reply, request);
+    curl_easy_setopt(easy, CURLOPT_URL, reply->url);
+    curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, reply->client->endpoint->unix_path);
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, reply->client->user_agent);
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
+    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_SIZE);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, reply->request_headers);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, reply);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, reply);
+    curl_multi_add_handle(reply->lane->multi, easy);
+}
+
+static void take_result(DkrReply *reply)
+{
+    int left = 0;
+    for (CURLMsg *m; (m = curl_multi_info_read(reply->lane->multi, &left));) {
+        if (m->msg == CURLMSG_DONE) {
+            reply->finished = true;
+            reply->result = m->data.result;
+        }
+    }
+}
+
+/* A silent engine is told from a busy one by a ping on another connection. */
+static bool check_beside(DkrReply *reply, const SprWait *wait, GError **error)
+{
+    SprWait limited = spr_wait_within(wait, PING_LIMIT_MS);
+    if (!dkr_client_ping(reply->client, &limited, error)) {
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+        g_prefix_error(error, "%s no longer answers: ", reply->client->endpoint->address);
+        return false;
+    }
+    reply->last_byte_us = g_get_monotonic_time();
+    return true;
+}
+
+static bool check_silence(DkrReply *reply, const SprWait *wait, GError **error)
+{
+    gint64 now = g_get_monotonic_time();
+    if (reply->request.patient && now - reply->last_byte_us >= SILENCE_US &&
+        !check_beside(reply, wait, error))
+        return false;
+    gint64 idle_us = reply->request.idle_ms * 1000;
+    bool idle = idle_us > 0 && reply->again_fd < 0 && now - reply->last_byte_us >= idle_us;
+    if (!idle && now < reply->limit_us)
+        return true;
+    spr_fail(error, SPR_E_TIMEOUT, "engine-silent", "%s did not answer %s %s in time",
+             reply->client->endpoint->address, reply->request.method, reply->request.path);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+static int step_ms(const DkrReply *reply, const SprWait *wait)
+{
+    gint64 now = g_get_monotonic_time();
+    gint64 until = MIN(wait->deadline_us, reply->limit_us);
+    if (reply->request.patient)
+        until = MIN(until, reply->last_byte_us + SILENCE_US);
+    if (reply->request.idle_ms > 0 && reply->again_fd < 0)
+        until = MIN(until, reply->last_byte_us + reply->request.idle_ms * 1000);
+    if (wait->is_cancelled)
+        until = MIN(until, now + CANCEL_TICK_US);
+    if (until == SPR_NEVER)
+        return STEP_MOST_MS;
+    return (int)CLAMP((until - now + 999) / 1000, 0, STEP_MOST_MS);
+}
+
+static void poll_lane(DkrReply *reply, const SprWait *wait)
+{
+    struct curl_waitfd extra[2];
+    unsigned int n = 0, source = 0;
+    if (reply->again_fd >= 0)
+        extra[n++] = (struct curl_waitfd){.fd = reply->again_fd, .events = CURL_WAIT_POLLIN};
+    if (wait->cancel_fd >= 0)
+        extra[n++] = (struct curl_waitfd){.fd = wait->cancel_fd, .events = CURL_WAIT_POLLIN};
+    curl_multi_poll(reply->lane->multi, extra, n, step_ms(reply, wait), NULL);
+    if (reply->again_fd >= 0 && extra[source].revents) {
+        reply->again_fd = -1;
+        reply->last_byte_us = g_get_monotonic_time();
+        curl_easy_pause(reply->lane->easy, reply->write_paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
+    }
+}
+
+/* Moves the transfer one poll further. */
+static bool step(DkrReply *reply, const SprWait *wait, GError **error)
+{
+    int running = 0;
+    if (reply->write_paused && reply->buffer->len <= PAUSE_ABOVE) {
+        reply->write_paused = false;
+        curl_easy_pause(reply->lane->easy, reply->again_fd < 0 ? CURLPAUSE_CONT : CURLPAUSE_SEND);
+    }
+    guint had = reply->buffer->len;
+    bool had_head = reply->head_done;
+    curl_multi_perform(reply->lane->multi, &running);
+    take_result(reply);
+    if (reply->finished || reply->buffer->len > had || reply->head_done != had_head)
+        return true;
+    if (!spr_wait_check(wait, error) || !check_silence(reply, wait, error))
+        return false;
+    poll_lane(reply, wait);
+    return true;
+}
+
+static bool fail_transfer(DkrReply *reply, GError **error)
+{
+    if (reply->callback_error) {
+        g_propagate_error(error, g_steal_pointer(&reply->callback_error));
+        return false;
+    }
+    long os_errno = 0;
+    curl_easy_getinfo(reply->lane->easy, CURLINFO_OS_ERRNO, &os_errno);
+    if (reply->result == CURLE_COULDNT_CONNECT)
+        return dkr_failure_unreachable(error, reply->client->endpoint, (int)os_errno);
+    spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %s: %s",
+             reply->client->endpoint->address, reply->request.method, reply->request.path,
+             curl_easy_strerror(reply->result));
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+/* Gathers what is left of the body, most bytes of it at the most. */
+static bool gather(DkrReply *reply, gsize most, const SprWait *wait, GByteArray *into,
+                   GError **error)
+{
+    for (;;) {
+        const void *data;
+        gsize size;
+        if (!dkr_reply_read(reply, wait, &data, &size, error))
+            return false;
+        if (size == 0)
+            return true;
+        if (into->len + size > most)
+            return spr_fail(error, SPR_E_IO, "answer-too-large",
+                            "the engine's answer to %s is larger than %zu bytes",
+                            reply->request.path, most);
+        g_byte_array_append(into, data, (guint)size);
+    }
+}
+
+static bool fail_status(DkrReply *reply, const SprWait *wait, GError **error)
+{
+    g_autoptr(GByteArray) text = g_byte_array_new();
+    gather(reply, ERROR_BODY_MOST, wait, text, NULL);
+    return dkr_failure_set(error, reply->status, text->data ? text->data : (guint8 *)"",
+                           text->len);
+}
+
+/* An engine that refuses an upload early may reset the connection behind its answer: the answer
+ * counts. */
+static bool read_head(DkrReply *reply, const SprWait *wait, GError **error)
+{
+    while (!reply->head_done && !reply->finished) {
+        if (!step(reply, wait, error))
+            return false;
+    }
+    if (!reply->head_done)
+        return fail_transfer(reply, error);
+    if (reply->status >= 400)
+        return fail_status(reply, wait, error);
+    return true;
+}
+
+static bool open_versioned(DkrClient *client, const DkrRequest *request, int api_minor,
+                           const SprWait *wait, DkrReply **ret_reply, GError **error)
+{
+    g_autoptr(DkrReply) reply = g_new0(DkrReply, 1);
+    reply->client = client;
+    reply->lane = dkr_lane_take(&client->lanes);
+    reply->request = *request;
+    reply->headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    reply->buffer = g_byte_array_new();
+    reply->again_fd = -1;
+    reply->limit_us =
+        spr_deadline_after(request->limit_ms ? request->limit_ms : DKR_REQUEST_LIMIT_MS);
+    reply->last_byte_us = g_get_monotonic_time();
+    setup(reply, request, api_minor);
+    if (!read_head(reply, wait, error))
+        return false;
+    spr_log(&client->log, SPR_LOG_DEBUG, "engine", "%s %s -> %d", request->method, request->path,
+            reply->status);
+    *ret_reply = g_steal_pointer(&reply);
+    return true;
+}
+
+bool dkr_client_open(DkrClient *client, const DkrRequest *request, const SprWait *wait,
+                     DkrReply **ret_reply, GError **error)
+{
+    int api_minor = 0;
+    if (!spr_wait_check(wait, error))
+        return false;
+    if (!request->unversioned && !dkr_client_api_minor(client, wait, &api_minor, error))
+        return false;
+    return open_versioned(client, request, api_minor, wait, ret_reply, error);
+}
+
+int dkr_reply_status(const DkrReply *reply)
+{
+    return reply->status;
+}
+
+const char *dkr_reply_header(const DkrReply *reply, const char *name)
+{
+    return g_hash_table_lookup(reply->headers, name);
+}
+
+bool dkr_reply_read(DkrReply *reply, const SprWait *wait, const void **ret_data, gsize *ret_size,
+                    GError **error)
+{
+    if (reply->handed_out) /* what came with the head is still to be */
+        g_byte_array_set_size(reply->buffer, 0);
+    reply->handed_out = true;
+    while (reply->buffer->len == 0 && !reply->finished) {
+        if (!step(reply, wait, error))
+            return false;
+    }
+    if (reply->buffer->len == 0 && reply->result != CURLE_OK)
+        return fail_transfer(reply, error);
+    *ret_data = reply->buffer->data;
+    *ret_size = reply->buffer->len;
+    return true;
+}
+
+void dkr_reply_free(DkrReply *reply)
+{
+    if (!reply)
+        return;
+    bool reusable = reply->finished && reply->result == CURLE_OK;
+    curl_multi_remove_handle(reply->lane->multi, reply->lane->easy);
+    if (reusable)
+        dkr_lane_give_back(&reply->client->lanes, reply->lane);
+    else
+        dkr_lane_free(reply->lane);
+    curl_slist_free_all(reply->request_headers);
+    g_hash_table_unref(reply->headers);
+    g_byte_array_unref(reply->buffer);
+    g_clear_error(&reply->callback_error);
+    g_free(reply->url);
+    g_free(reply);
+}
+
+/* --------------------------------------------------------------------- conveniences */
+
+static bool ping_for_version(DkrClient *client, const SprWait *wait, int *ret_minor,
+                             GError **error)
+{
+    DkrRequest request = {.method = "GET", .path = "/_ping", .unversioned = true};
+    g_autoptr(DkrReply) reply = NULL;
+    g_autoptr(GByteArray) body = g_byte_array_new();
+    if (!open_versioned(client, &request, 0, wait, &reply, error) ||
+        !gather(reply, ERROR_BODY_MOST, wait, body, error))
+        return false;
+    const char *version = dkr_reply_header(reply, "api-version");
+    int major = 1, minor = DKR_API_OLDEST;
+    if (version && sscanf(version, "%d.%d", &major, &minor) != 2)
+        return spr_fail(error, SPR_E_IO, "not-an-engine",
+                        "%s calls its API version \"%.40s\": is that a Docker engine?",
+                        client->endpoint->address, version);
+    if (major != 1 || minor < DKR_API_OLDEST)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "engine-too-old",
+                        "%s speaks API %d.%d at most; 1.%d (Docker 19.03) is needed",
+                        client->endpoint->address, major, minor, DKR_API_OLDEST);
+    *ret_minor = MIN(minor, DKR_API_NEWEST);
+    return true;
+}
+
+bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error)
+{
+    int minor;
+    return ping_for_version(client, wait, &minor, error);
+}
+
+bool dkr_client_api_minor(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)
+{
+    g_mutex_lock(&client->lock);
+    int known = client->api_minor;
+    g_mutex_unlock(&client->lock);
+    if (known == 0) {
+        if (!ping_for_version(client, wait, &known, error))
+            return false;
+        g_mutex_lock(&client->lock);
+        client->api_minor = known;
+        g_mutex_unlock(&client->lock);
+    }
+    *ret_minor = known;
+    return true;
+}
+
+bool dkr_client_json(DkrClient *client, const DkrRequest *request, const SprWait *wait,
+                     json_t **ret_json, GError **error)
+{
+    g_autoptr(DkrReply) reply = NULL;
+    g_autoptr(GByteArray) body = g_byte_array_new();
+    if (!dkr_client_open(client, request, wait, &reply, error) ||
+        !gather(reply, JSON_MOST, wait, body, error))
+        return false;
+    if (!ret_json)
+        return true;
+    json_error_t why;
+    json_t *json = NULL;
+    if (body->len > 0) {
+        json = json_loadb((const char *)body->data, body->len, 0, &why);
+        if (!json)
+            return spr_fail(error, SPR_E_IO, "answer-not-json",
+                            "the engine's answer to %s is no JSON: %s", request->path, why.text);
+    }
+    *ret_json = json;
+    return true;
+}

@@ -1,0 +1,76 @@
+/*
+ * Plain requests to the engine, over libcurl: HTTP/1.1, no redirects, connections kept alive and
+ * reused, every wait ended by the caller's deadline or token. A DkrClient serves any number of
+ * threads; a DkrReply belongs to the thread that opened it. Nothing here repeats a request.
+ */
+#pragma once
+
+#include "base/log.h"
+#include "base/wait.h"
+#include "engine/endpoint.h"
+
+#include <jansson.h>
+
+/* What the plugin was written for; the engine's own version if that is lower. */
+#define DKR_API_NEWEST 45
+#define DKR_API_OLDEST 40
+#define DKR_REQUEST_LIMIT_MS (30 * 1000)
+
+typedef struct DkrClient DkrClient;
+typedef struct DkrReply DkrReply;
+
+/* Hands out the next bytes of a stream: *ret_size 0 is its end, unless *ret_again_fd is set to a
+ * descriptor to poll before asking again. */
+typedef bool (*DkrBodyFn)(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
+                          int *ret_again_fd, GError **error);
+
+typedef struct {
+    const char *method;
+    const char *path; /* escaped, with its query; "/v1.NN" is put before it */
+    bool unversioned;
+    const char *body;    /* JSON text, or NULL; wiped by its owner where it holds a secret */
+    DkrBodyFn read_body; /* instead of body: a stream */
+    void *read_ctx;
+    const char *body_type; /* of the stream */
+    gint64 limit_ms;       /* for all of it, 0: 30 s, below 0: none */
+    gint64 idle_ms;        /* without a byte either way, 0: none */
+    bool patient; /* may be silent for long: after 30 s of it the engine is pinged beside */
+} DkrRequest;
+
+DkrClient *dkr_client_new(const DkrEndpoint *endpoint, const char *user_agent, const SprLog *log);
+void dkr_client_free(DkrClient *client);
+
+const DkrEndpoint *dkr_client_endpoint(const DkrClient *client);
+const char *dkr_client_user_agent(const DkrClient *client);
+
+/* A function of the HTTP library, to tell which one was loaded. */
+const void *dkr_client_library(void);
+
+/* Asks the engine for its version once; *ret_minor is NN of the API 1.NN that is spoken. */
+bool dkr_client_api_minor(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error);
+
+/* One unversioned ping, never answered from memory. */
+bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error);
+
+/* Sends the request and reads the head of the answer. A status of 400 or more is an error with
+ * the engine's own text (dkr_failure_set). */
+bool dkr_client_open(DkrClient *client, const DkrRequest *request, const SprWait *wait,
+                     DkrReply **ret_reply, GError **error);
+
+int dkr_reply_status(const DkrReply *reply);
+
+/* A header of the answer by its lower-case name, or NULL. */
+const char *dkr_reply_header(const DkrReply *reply, const char *name);
+
+/* The next bytes of the body, valid until the next call; *ret_size 0 is its clean end. */
+bool dkr_reply_read(DkrReply *reply, const SprWait *wait, const void **ret_data, gsize *ret_size,
+                    GError **error);
+
+/* Closes the connection unless the body was read to its end. */
+void dkr_reply_free(DkrReply *reply);
+
+/* A whole exchange of JSON. ret_json may be NULL; it is NULL for an empty answer. */
+bool dkr_client_json(DkrClient *client, const DkrRequest *request, const SprWait *wait,
+                     json_t **ret_json, GError **error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrReply, dkr_reply_free)

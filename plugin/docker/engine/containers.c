@@ -1,0 +1,148 @@
+#include "engine/containers.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/demux.h"
+#include "engine/failure.h"
+
+#include <string.h>
+
+#define LAST_OUTPUT_MOST (4u << 10)
+#define REMOVE_LIMIT_MS (60 * 1000)
+
+static bool get_json(DkrClient *client, const char *path, const SprWait *wait, json_type type,
+                     json_t **ret, GError **error)
+{
+    DkrRequest request = {.method = "GET", .path = path};
+    json_auto_t *answer = NULL;
+    if (!dkr_client_json(client, &request, wait, &answer, error))
+        return false;
+    if (!answer || json_typeof(answer) != type)
+        return spr_fail(error, SPR_E_IO, "bad-answer",
+                        "the engine's answer to %s is not what it should be", path);
+    *ret = g_steal_pointer(&answer);
+    return true;
+}
+
+bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
+                        json_t **ret_array, GError **error)
+{
+    json_auto_t *filters = json_pack("{s:[s]}", "label", label);
+    if (!filters)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
+                        "the sandbox's id is not UTF-8");
+    char *text = json_dumps(filters, JSON_COMPACT);
+    g_autofree char *escaped = spr_url_escape(text);
+    free(text);
+    g_autofree char *path = g_strdup_printf("/containers/json?all=1&filters=%s", escaped);
+    return get_json(client, path, wait, JSON_ARRAY, ret_array, error);
+}
+
+bool dkr_container_inspect(DkrClient *client, const char *container, const SprWait *wait,
+                           json_t **ret_object, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/json", container);
+    return get_json(client, path, wait, JSON_OBJECT, ret_object, error);
+}
+
+bool dkr_container_create(DkrClient *client, const char *name, const char *body,
+                          const SprWait *wait, char **ret_id, GError **error)
+{
+    g_autofree char *escaped = spr_url_escape(name);
+    g_autofree char *path = g_strdup_printf("/containers/create?name=%s", escaped);
+    DkrRequest request = {
+        .method = "POST", .path = path, .body = body, .limit_ms = -1, .patient = true};
+    json_auto_t *answer = NULL;
+    if (!dkr_client_json(client, &request, wait, &answer, error))
+        return false;
+    const char *id = json_string_value(json_object_get(answer, "Id"));
+    if (!id || !*id)
+        return spr_fail(error, SPR_E_IO, "bad-answer",
+                        "the engine made a container without an id");
+    *ret_id = g_strdup(id);
+    return true;
+}
+
+bool dkr_container_start(DkrClient *client, const char *container, const SprWait *wait,
+                         GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/start", container);
+    DkrRequest request = {.method = "POST", .path = path, .limit_ms = -1, .patient = true};
+    return dkr_client_json(client, &request, wait, NULL, error);
+}
+
+bool dkr_container_has_ended(DkrClient *client, const char *container, gint64 within_ms,
+                             const SprWait *wait, bool *ret_ended, GError **error)
+{
+    g_autofree char *path =
+        g_strdup_printf("/containers/%s/wait?condition=not-running", container);
+    DkrRequest request = {.method = "POST", .path = path, .limit_ms = within_ms};
+    g_autoptr(GError) why = NULL;
+    *ret_ended = dkr_client_json(client, &request, wait, NULL, &why);
+    if (*ret_ended || spr_error_is(why, SPR_E_TIMEOUT, "engine-silent"))
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
+bool dkr_container_unpause(DkrClient *client, const char *container, const SprWait *wait,
+                           GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/unpause", container);
+    DkrRequest request = {.method = "POST", .path = path};
+    return dkr_client_json(client, &request, wait, NULL, error);
+}
+
+bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, const SprWait *wait,
+                        GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s/stop?t=%d", container, grace_s);
+    DkrRequest request = {.method = "POST",
+                          .path = path,
+                          .limit_ms = DKR_REQUEST_LIMIT_MS + (gint64)grace_s * 1000};
+    return dkr_client_json(client, &request, wait, NULL, error);
+}
+
+bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
+                          GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", container);
+    DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
+    g_autoptr(GError) why = NULL;
+    if (dkr_client_json(client, &request, wait, NULL, &why))
+        return true;
+    int status = dkr_failure_status(why);
+    g_autofree char *text = g_ascii_strdown(why->message, -1);
+    if (status == 404 || (status == 409 && strstr(text, "already in progress")))
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
+static void append_output(void *ctx, int stream, const guint8 *data, gsize size)
+{
+    GString *text = ctx;
+    if (text->len < LAST_OUTPUT_MOST)
+        g_string_append_len(text, (const char *)data,
+                            (gssize)MIN(size, LAST_OUTPUT_MOST - text->len));
+}
+
+char *dkr_container_last_output(DkrClient *client, const char *container, const SprWait *wait)
+{
+    g_autofree char *path =
+        g_strdup_printf("/containers/%s/logs?stdout=1&stderr=1&tail=20", container);
+    DkrRequest request = {.method = "GET", .path = path};
+    g_autoptr(DkrReply) reply = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    DkrDemux demux = {0};
+    const void *data;
+    gsize size = 1;
+    if (!dkr_client_open(client, &request, wait, &reply, NULL))
+        return g_strdup("");
+    while (size > 0 && text->len < LAST_OUTPUT_MOST) {
+        if (!dkr_reply_read(reply, wait, &data, &size, NULL) ||
+            !dkr_demux_push(&demux, data, size, append_output, text, NULL))
+            break;
+    }
+    return g_strstrip(g_utf8_make_valid(text->str, (gssize)text->len));
+}

@@ -1,0 +1,33 @@
+/*
+ * Execs of the Engine API: making one and asking what became of it. Its streams are a hijacked
+ * connection (hijack.h). Any thread.
+ */
+#pragma once
+
+#include "engine/hijack.h"
+
+typedef struct {
+    const char *const *argv; /* NULL-terminated */
+    const char *const *env;  /* NULL-terminated "NAME=value", or "NAME" to take it away; or NULL */
+    const char *cwd;         /* absolute, or NULL */
+    const char *user;        /* or NULL */
+    bool with_stdin;
+} DkrExecSpec;
+
+typedef struct {
+    bool running;
+    bool has_exit_code;
+    int exit_code;
+    gint64 pid; /* in the engine's own pid namespace; 0: never started */
+} DkrExecState;
+
+bool dkr_exec_create(DkrClient *client, const char *container, const DkrExecSpec *spec,
+                     const SprWait *wait, char **ret_id, GError **error);
+
+/* Starts it and takes its connection over. */
+bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait,
+                    DkrHijack **ret_hijack, GError **error);
+
+/* Never ask while output is unread: engines of version 26 wait for the reader. */
+bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, DkrExecState *ret,
+                      GError **error);

@@ -1,0 +1,75 @@
+#include "engine/failure.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#define TEXT_MOST 400
+#define STATUS_LEAST 200 /* every errno is below */
+
+typedef struct {
+    int status;
+    SprErrorCode code;
+    const char *reason;
+} StatusRule;
+
+static const StatusRule rules[] = {
+    {400, SPR_E_INVALID_ARGUMENT, "engine-refused"},
+    {401, SPR_E_DENIED, "engine-denied"},
+    {403, SPR_E_DENIED, "engine-denied"},
+    {404, SPR_E_NOT_FOUND, "not-found"},
+    {409, SPR_E_CONFLICT, "conflict"},
+    {501, SPR_E_UNSUPPORTED, "engine-unsupported"},
+    {503, SPR_E_UNAVAILABLE, "engine-unavailable"},
+};
+
+static char *text_of(const void *body, gsize size)
+{
+    json_auto_t *json = json_loadb(body, size, JSON_DISABLE_EOF_CHECK, NULL);
+    const char *message = json_string_value(json_object_get(json, "message"));
+    g_autofree char *raw = message ? g_strdup(message) : g_strndup(body, MIN(size, TEXT_MOST));
+    char *text = g_utf8_make_valid(raw, (gssize)MIN(strlen(raw), TEXT_MOST));
+    return g_strstrip(text);
+}
+
+bool dkr_failure_set(GError **error, int status, const void *body, gsize size)
+{
+    g_autofree char *text = text_of(body, size);
+    SprErrorCode code = SPR_E_INTERNAL;
+    const char *reason = "engine-error";
+    for (gsize i = 0; i < G_N_ELEMENTS(rules); i++) {
+        if (rules[i].status == status) {
+            code = rules[i].code;
+            reason = rules[i].reason;
+        }
+    }
+    if (*text)
+        spr_fail(error, code, reason, "the engine says: %s", text);
+    else
+        spr_fail(error, code, reason, "the engine answered with status %d and no text", status);
+    spr_error_set_native(error, status);
+    if (status >= 500)
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value)
+{
+    const char *way_out = "start Docker, or name its socket in DOCKER_HOST or in the config's "
+                          "\"host\"";
+    if (errno_value == EACCES || errno_value == EPERM)
+        way_out = "join the group that owns the socket, or name another one in DOCKER_HOST";
+    spr_fail(error, SPR_E_UNAVAILABLE, "engine-unreachable", "no engine at %s (%s): %s",
+             endpoint->address, errno_value ? g_strerror(errno_value) : "no answer", way_out);
+    spr_error_set_native(error, errno_value);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+int dkr_failure_status(const GError *error)
+{
+    int native = error ? spr_error_extra(error)->native : 0;
+    return native >= STATUS_LEAST ? native : 0;
+}

@@ -1,0 +1,16 @@
+/*
+ * From what the engine answered to a typed error: one table of HTTP statuses, one place where the
+ * engine's text is taken out of its body. Used by the client and by hijacked connections. Pure.
+ */
+#pragma once
+
+#include "engine/endpoint.h"
+
+/* Always false; body is JSON {"message"} or plain text of any kind. */
+bool dkr_failure_set(GError **error, int status, const void *body, gsize size);
+
+/* Always false; the connection could not be made: errno_value says why. */
+bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value);
+
+/* The HTTP status behind an error of the engine, or 0. */
+int dkr_failure_status(const GError *error);

@@ -1,0 +1,234 @@
+#include "engine/hijack.h"
+
+#include "base/error.h"
+#include "engine/failure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define HEAD_MOST (64u << 10)
+#define BODY_MOST (64u << 10)
+#define REDIAL_US (10 * 1000)
+
+struct DkrHijack {
+    const DkrClient *client;
+    int fd;
+    int status;
+    GByteArray *early; /* what came in one read with the head */
+    gsize early_used;
+};
+
+static const char *address(const DkrHijack *hijack)
+{
+    return dkr_client_endpoint(hijack->client)->address;
+}
+
+static bool broken(const DkrHijack *hijack, int errno_value, GError **error)
+{
+    if (errno_value)
+        spr_fail_errno(error, SPR_E_IO, errno_value, "connection-broken",
+                       "the connection to %s broke", address(hijack));
+    else
+        spr_fail(error, SPR_E_IO, "connection-broken", "%s closed the connection",
+                 address(hijack));
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+static bool dial(DkrHijack *hijack, const SprWait *wait, GError **error)
+{
+    const DkrEndpoint *endpoint = dkr_client_endpoint(hijack->client);
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    g_strlcpy(to.sun_path, endpoint->unix_path, sizeof to.sun_path);
+    hijack->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (hijack->fd < 0)
+        return spr_fail_errno(error, SPR_E_EXHAUSTED, errno, "no-descriptor", "socket");
+    /* A full backlog is EAGAIN on unix sockets, and there is nothing to poll for. */
+    while (connect(hijack->fd, (struct sockaddr *)&to, sizeof to) < 0) {
+        int ready;
+        if (errno != EAGAIN && errno != EINTR)
+            return dkr_failure_unreachable(error, endpoint, errno);
+        if (!spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + REDIAL_US, &ready, error))
+            return false;
+    }
+    return true;
+}
+
+static bool send_all(DkrHijack *hijack, const char *data, gsize size, const SprWait *wait,
+                     GError **error)
+{
+    while (size > 0) {
+        gsize n;
+        if (!dkr_hijack_write(hijack, data, size, &n, error))
+            return false;
+        data += n;
+        size -= n;
+        struct pollfd p = {.fd = hijack->fd, .events = POLLOUT};
+        int ready;
+        if (n == 0 && !spr_wait_poll(wait, &p, 1, SPR_NEVER, &ready, error))
+            return false;
+    }
+    return true;
+}
+
+/* Adds what comes next to early. False at the end and on errors. */
+static bool receive(DkrHijack *hijack, const SprWait *wait, GError **error)
+{
+    for (;;) {
+        struct pollfd p = {.fd = hijack->fd, .events = POLLIN};
+        guint8 bytes[4096];
+        int ready;
+        if (!spr_wait_poll(wait, &p, 1, SPR_NEVER, &ready, error))
+            return false;
+        gssize n = recv(hijack->fd, bytes, sizeof bytes, 0);
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (n <= 0)
+            return broken(hijack, n < 0 ? errno : 0, error);
+        g_byte_array_append(hijack->early, bytes, (guint)n);
+        return true;
+    }
+}
+
+/* Reads until the empty line; *ret_length is the head's with it. */
+static bool read_head(DkrHijack *hijack, const SprWait *wait, gsize *ret_length, GError **error)
+{
+    while (hijack->early->len <= HEAD_MOST) {
+        if (!receive(hijack, wait, error))
+            return false;
+        guint8 *end = memmem(hijack->early->data, hijack->early->len, "\r\n\r\n", 4);
+        if (end) {
+            *ret_length = (gsize)(end - hijack->early->data) + 4;
+            return true;
+        }
+    }
+    return spr_fail(error, SPR_E_IO, "bad-answer",
+                    "the engine's answer has a head of more than %u bytes", HEAD_MOST);
+}
+
+/* The value of a header in the head's text, or NULL. */
+static char *header(const char *head, const char *name)
+{
+    g_auto(GStrv) lines = g_strsplit(head, "\r\n", -1);
+    gsize length = strlen(name);
+    for (char **line = lines; *line; line++) {
+        if (g_ascii_strncasecmp(*line, name, length) == 0 && (*line)[length] == ':')
+            return g_strstrip(g_strdup(*line + length + 1));
+    }
+    return NULL;
+}
+
+/* The rest of a refusal's body, whose length the head gives: best effort, for its text. */
+static bool fail_refused(DkrHijack *hijack, const char *head, gsize head_length,
+                         const SprWait *wait, GError **error)
+{
+    g_autofree char *length_text = header(head, "content-length");
+    gsize length = length_text ? (gsize)g_ascii_strtoull(length_text, NULL, 10) : BODY_MOST;
+    gsize want = head_length + MIN(length, BODY_MOST);
+    while (hijack->early->len < want && receive(hijack, wait, NULL))
+        ;
+    return dkr_failure_set(error, hijack->status, hijack->early->data + head_length,
+                           hijack->early->len - head_length);
+}
+
+static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait, GError **error)
+{
+    g_autofree char *head = g_strndup((const char *)hijack->early->data, head_length);
+    if (sscanf(head, "HTTP/1.%*d %d", &hijack->status) != 1)
+        return spr_fail(error, SPR_E_IO, "bad-answer", "%s does not speak HTTP/1.1",
+                        address(hijack));
+    if (hijack->status != 101 && hijack->status != 200)
+        return fail_refused(hijack, head, head_length, wait, error);
+    g_autofree char *coding = header(head, "transfer-encoding");
+    if (coding)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-upgrade",
+                        "%s answered a request to upgrade in %s coding: a proxy between does not "
+                        "support upgrades; use the engine's own socket",
+                        address(hijack), coding);
+    hijack->early_used = head_length;
+    return true;
+}
+
+bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
+                     DkrHijack **ret_hijack, GError **error)
+{
+    int minor;
+    SprWait limited = spr_wait_within(wait, DKR_REQUEST_LIMIT_MS);
+    if (!dkr_client_api_minor(client, wait, &minor, error))
+        return false;
+    g_autoptr(DkrHijack) hijack = g_new0(DkrHijack, 1);
+    hijack->client = client;
+    hijack->fd = -1;
+    hijack->early = g_byte_array_new();
+    g_autofree char *request = g_strdup_printf(
+        "POST /v1.%d%s HTTP/1.1\r\nHost: docker\r\nUser-Agent: %s\r\n"
+        "Content-Type: application/json\r\nContent-Length: %zu\r\n"
+        "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
+        minor, path, dkr_client_user_agent(client), strlen(body), body);
+    gsize head_length = 0;
+    if (!dial(hijack, &limited, error) ||
+        !send_all(hijack, request, strlen(request), &limited, error) ||
+        !read_head(hijack, &limited, &head_length, error) ||
+        !check_head(hijack, head_length, &limited, error))
+        return false;
+    *ret_hijack = g_steal_pointer(&hijack);
+    return true;
+}
+
+int dkr_hijack_fd(const DkrHijack *hijack)
+{
+    return hijack->fd;
+}
+
+bool dkr_hijack_is_upgraded(const DkrHijack *hijack)
+{
+    return hijack->status == 101;
+}
+
+bool dkr_hijack_read(DkrHijack *hijack, void *buffer, gsize capacity, gsize *ret_size,
+                     bool *ret_end, GError **error)
+{
+    gsize early = hijack->early->len - hijack->early_used;
+    *ret_end = false;
+    if (early > 0) {
+        *ret_size = MIN(early, capacity);
+        memcpy(buffer, hijack->early->data + hijack->early_used, *ret_size);
+        hijack->early_used += *ret_size;
+        return true;
+    }
+    gssize n = recv(hijack->fd, buffer, capacity, 0);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        return broken(hijack, errno, error);
+    *ret_size = n > 0 ? (gsize)n : 0;
+    *ret_end = n == 0;
+    return true;
+}
+
+bool dkr_hijack_write(DkrHijack *hijack, const void *data, gsize size, gsize *ret_size,
+                      GError **error)
+{
+    gssize n = send(hijack->fd, data, size, MSG_NOSIGNAL);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        return broken(hijack, errno, error);
+    *ret_size = n > 0 ? (gsize)n : 0;
+    return true;
+}
+
+void dkr_hijack_half_close(DkrHijack *hijack)
+{
+    shutdown(hijack->fd, SHUT_WR);
+}
+
+void dkr_hijack_free(DkrHijack *hijack)
+{
+    if (!hijack)
+        return;
+    if (hijack->fd >= 0)
+        close(hijack->fd);
+    g_byte_array_unref(hijack->early);
+    g_free(hijack);
+}

@@ -1,0 +1,131 @@
+/* read_file() and write_file() of the core vtable. */
+#include "glue/glue.h"
+
+#include "sandbox/files.h"
+
+static bool check_path(const char *path, GError **error)
+{
+    return (path && *path) || spr_fail(error, SPR_E_INVALID_ARGUMENT, "no-path",
+                                       "the request has no path");
+}
+
+static bool run_work(GlueCall *gc, const DkrWork *work)
+{
+    DkrStartHooks hooks = glue_start_hooks(gc);
+    return dkr_sandbox_work(gc->sandbox->sandbox, gc->ready_flags, &hooks, &gc->wait, work,
+                            &gc->failure);
+}
+
+/* ---------------------------------------------------------------------------- read */
+
+typedef struct {
+    GlueCall *gc;
+    sprov_read_request request;
+    GlueSink sink;
+    DkrReadResult result;
+} Read;
+
+static bool read_attempt(void *ctx, DkrLife *life, GError **error)
+{
+    Read *read = ctx;
+    DkrSink sink = glue_sink(&read->sink);
+    return dkr_file_read(&read->gc->provider->context, life, read->request.path,
+                         read->request.offset, read->request.max_bytes, &sink, &read->gc->wait,
+                         &read->result, error);
+}
+
+static bool read_may_repeat(void *ctx)
+{
+    return !((const Read *)ctx)->sink.touched;
+}
+
+static bool take_read(Read *read, const sprov_read_request *from, GError **error)
+{
+    sprov_read_request *r = &read->request;
+    if (!glue_take_request(r, sizeof *r, from, "request", error) || !check_path(r->path, error) ||
+        !glue_check_pointer(r->sink, "request->sink", error))
+        return false;
+    if (r->reserved != 0)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "reserved",
+                        "request: a reserved member is not zero");
+    return glue_take_sink(&read->sink, read->gc->provider, r->sink, "request->sink", error);
+}
+
+static bool run_read(Read *read, sprov_read_result *result)
+{
+    DkrWork work = {read_attempt, read_may_repeat, read};
+    bool ok = run_work(read->gc, &work);
+    if (ok && result) {
+        result->mode = read->result.mode;
+        result->size = read->result.size;
+        result->mtime_ns = read->result.mtime_ns;
+        result->count = read->result.count;
+    }
+    glue_sink_done(&read->sink);
+    return ok;
+}
+
+sprov_status glue_read_file(sprov_sandbox *sandbox, const sprov_read_request *request,
+                            const sprov_call *call, sprov_read_result *result,
+                            sprov_error *error)
+{
+    GlueCall gc;
+    Read read = {.gc = &gc};
+    bool ok = glue_begin_sandbox(&gc, sandbox, call, -1, error) &&
+              glue_check_result(result, sizeof *result, "result", &gc.failure) &&
+              take_read(&read, request, &gc.failure) && run_read(&read, result);
+    return glue_end(&gc, ok);
+}
+
+/* --------------------------------------------------------------------------- write */
+
+typedef struct {
+    GlueCall *gc;
+    sprov_write_request request;
+    GlueSource source;
+} Write;
+
+static bool write_attempt(void *ctx, DkrLife *life, GError **error)
+{
+    Write *write = ctx;
+    DkrSource source = glue_source(&write->source);
+    return dkr_file_write(&write->gc->provider->context, life, write->request.path,
+                          write->request.mode, write->source.source.size, &source,
+                          &write->gc->wait, error);
+}
+
+static bool write_may_repeat(void *ctx)
+{
+    return !((const Write *)ctx)->source.touched;
+}
+
+static bool take_write(Write *write, const sprov_write_request *from, GError **error)
+{
+    sprov_write_request *r = &write->request;
+    if (!glue_take_request(r, sizeof *r, from, "request", error) || !check_path(r->path, error) ||
+        !glue_check_pointer(r->source, "request->source", error))
+        return false;
+    if (r->mode > 0777)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "bad-mode",
+                        "mode 0%o: permission bits go from 0001 to 0777", r->mode);
+    return glue_take_source(&write->source, write->gc->provider, r->source, "request->source",
+                            error);
+}
+
+static bool run_write(Write *write)
+{
+    DkrWork work = {write_attempt, write_may_repeat, write};
+    bool ok = run_work(write->gc, &work);
+    glue_source_done(&write->source);
+    return ok;
+}
+
+sprov_status glue_write_file(sprov_sandbox *sandbox, const sprov_write_request *request,
+                             const sprov_call *call, sprov_error *error)
+{
+    GlueCall gc;
+    Write write = {.gc = &gc};
+    bool ok = glue_begin_sandbox(&gc, sandbox, call, -1, error) &&
+              take_write(&write, request, &gc.failure) && run_write(&write);
+    return glue_end(&gc, ok);
+}

@@ -1,0 +1,98 @@
+/* The extension sprov.provider/1. */
+#include "glue/extensions.h"
+
+#include "base/tar.h"
+
+#include <dlfcn.h>
+#include <jansson.h>
+
+#define CONTROL_LIMIT_MS (30 * 1000)
+
+typedef struct {
+    const char *name;
+    const void *(*address)(void); /* of a function in it, as this plugin was bound to it */
+} Library;
+
+static const void *jansson_address(void)
+{
+    return (const void *)json_loads;
+}
+
+static const void *glib_address(void)
+{
+    return (const void *)g_malloc;
+}
+
+static const Library libraries[] = {
+    {"libcurl", dkr_client_library},
+    {"jansson", jansson_address},
+    {"libarchive", spr_tar_library},
+    {"glib", glib_address},
+};
+
+static json_t *describe_libraries(void)
+{
+    json_t *object = json_object();
+    for (gsize i = 0; i < G_N_ELEMENTS(libraries); i++) {
+        Dl_info info;
+        bool found = dladdr(libraries[i].address(), &info) != 0 && info.dli_fname;
+        json_object_set_new(object, libraries[i].name,
+                            found ? json_string(info.dli_fname) : json_null());
+    }
+    return object;
+}
+
+/* An engine that cannot be reached is something to tell, not a failure to. */
+static bool describe(GlueCall *gc, char **ret_json)
+{
+    int api_minor = 0;
+    g_autoptr(GError) why = NULL;
+    json_auto_t *object = json_object();
+    bool reached = dkr_client_api_minor(gc->provider->context.client, &gc->wait, &api_minor, &why);
+    if (!reached && (why->code == SPR_E_CANCELLED || why->code == SPR_E_TIMEOUT)) {
+        gc->failure = g_steal_pointer(&why);
+        return false;
+    }
+    json_object_set_new(object, "endpoint", json_string(gc->provider->endpoint->address));
+    json_object_set_new(object, "endpointFrom", json_string(gc->provider->endpoint->origin));
+    json_object_set_new(
+        object, "engine",
+        reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor)) : json_null());
+    if (!reached)
+        json_object_set_new(object, "attention", json_pack("[s]", why->message));
+    json_object_set_new(object, "libraries", describe_libraries());
+    char *text = json_dumps(object, JSON_COMPACT);
+    *ret_json = g_strdup(text ? text : "{}");
+    free(text);
+    return true;
+}
+
+static sprov_status provider_info(sprov_provider *provider, const sprov_call *call,
+                                  sprov_text_fn emit, void *emit_ctx, sprov_error *error)
+{
+    GlueCall gc;
+    g_autofree char *json = NULL;
+    bool ok = glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error) &&
+              glue_check_pointer((const void *)emit, "emit", &gc.failure) &&
+              describe(&gc, &json);
+    if (ok)
+        glue_emit(gc.provider, emit, emit_ctx, json);
+    return glue_end(&gc, ok);
+}
+
+static sprov_status provider_prune(sprov_provider *provider, const char *options,
+                                   const sprov_call *call, sprov_text_fn emit, void *emit_ctx,
+                                   sprov_error *error)
+{
+    GlueCall gc;
+    if (glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error))
+        spr_fail(&gc.failure, SPR_E_UNSUPPORTED, "no-prune",
+                 "this version prunes nothing: destroy sandboxes by their id");
+    return glue_end(&gc, false);
+}
+
+const sprov_ext_provider glue_provider = {
+    .struct_size = sizeof(sprov_ext_provider),
+    .info = provider_info,
+    .prune = provider_prune,
+};

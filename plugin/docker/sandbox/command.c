@@ -1,0 +1,444 @@
+#include "sandbox/command.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/containers.h"
+#include "engine/execs.h"
+#include "engine/failure.h"
+#include "sandbox/env.h"
+#include "sandbox/kill.h"
+#include "sandbox/output.h"
+#include "sandbox/startfail.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define STDIN_SIZE (64u << 10)
+#define END_LIMIT_MS (10 * 1000)
+/* How long an engine may take between answering a start and the process being there. */
+#define START_LIMIT_MS (15 * 1000)
+#define START_STEP_MS 100
+/* An engine's text about a failed start is one short chunk that ends in CR LF. */
+#define HELD_MOST (8u << 10)
+#define HELD_STEP_US (100 * 1000)
+#define SIGNALS_MOST 64
+
+/* Why the provider itself ended a command. */
+typedef enum {
+    END_NONE = 0,
+    END_RUN_TIMEOUT,
+    END_CALL_TIMEOUT,
+    END_CANCELLED,
+    END_REFUSED,
+    END_OVERFLOW
+} EndReason;
+
+typedef struct {
+    const DkrContext *context;
+    const char *container;
+    const DkrCommand *command;
+    const SprWait *wait;
+    DkrCommandResult *result;
+
+    char *token;
+    char *exec_id;
+    DkrHijack *hijack;
+    DkrOutput *output;
+    gint64 began_us;
+    gint64 run_deadline_us;
+
+    guint8 *input; /* read from the source, not yet taken by the engine */
+    gsize input_size, input_used;
+    bool input_ended;
+    int input_again_fd;
+
+    DkrChunk *held; /* the first output, while it may be the engine's own text */
+    gint64 held_step_us;
+    bool any_output;
+    bool over;
+    EndReason end;
+    GError *source_error;
+} Run;
+
+static void run_clear(Run *run)
+{
+    dkr_output_free(run->output);
+    dkr_hijack_free(run->hijack);
+    g_free(run->held);
+    g_free(run->input);
+    g_free(run->exec_id);
+    g_free(run->token);
+    g_clear_error(&run->source_error);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
+
+/* --------------------------------------------------------------------------- output */
+
+static void deliver(Run *run, int stream, const guint8 *data, gsize size)
+{
+    bool is_err = stream != DKR_STREAM_OUT;
+    const DkrSink *sink = is_err ? &run->command->err : &run->command->out;
+    *(is_err ? &run->result->err_bytes : &run->result->out_bytes) += size;
+    run->any_output = true;
+    if (run->end == END_REFUSED || !sink->write)
+        return;
+    if (!sink->write(sink->ctx, data, size))
+        run->end = END_REFUSED;
+}
+
+static void deliver_held(Run *run)
+{
+    g_autofree DkrChunk *held = g_steal_pointer(&run->held);
+    if (held)
+        deliver(run, held->stream, held->data, held->size);
+}
+
+static bool may_be_engine_text(const Run *run, const DkrChunk *chunk)
+{
+    return !run->any_output && !run->held && chunk->stream == DKR_STREAM_OUT &&
+           chunk->size >= 2 && chunk->size <= HELD_MOST &&
+           memcmp(chunk->data + chunk->size - 2, "\r\n", 2) == 0;
+}
+
+static void take_output(Run *run)
+{
+    bool end = false;
+    for (DkrChunk *chunk; (chunk = dkr_output_take(run->output, &end));) {
+        if (may_be_engine_text(run, chunk)) {
+            run->held = chunk;
+            run->held_step_us = g_get_monotonic_time() + HELD_STEP_US;
+            continue;
+        }
+        deliver_held(run);
+        deliver(run, chunk->stream, chunk->data, chunk->size);
+        g_free(chunk);
+        /* An endless writer must not keep the other ends from being seen. */
+        if (run->end == END_NONE && (spr_wait_is_cancelled(run->wait) ||
+                                     g_get_monotonic_time() >= run->run_deadline_us))
+            break;
+    }
+    run->over = end;
+    if (run->end == END_NONE && dkr_output_has_overflowed(run->output))
+        run->end = END_OVERFLOW;
+}
+
+/* A program that printed one line with CR LF and goes on has a pid; a failed start has none. */
+static void settle_held(Run *run)
+{
+    DkrExecState state;
+    if (!run->held || run->over || g_get_monotonic_time() < run->held_step_us)
+        return;
+    SprWait wait = spr_wait_within(run->wait, 1000);
+    run->held_step_us += HELD_STEP_US;
+    if (dkr_exec_inspect(run->context->client, run->exec_id, &wait, &state, NULL) &&
+        state.pid > 0)
+        deliver_held(run);
+}
+
+/* ---------------------------------------------------------------------------- input */
+
+/* The engine takes what it can now. False: it takes no more for the moment, or for good. */
+static bool push_input(Run *run)
+{
+    gsize n = 0;
+    if (!dkr_hijack_write(run->hijack, run->input + run->input_used,
+                          run->input_size - run->input_used, &n, NULL)) {
+        run->input_ended = true; /* the command is gone; its output tells the rest */
+        return false;
+    }
+    run->input_used += n;
+    return n > 0;
+}
+
+/* The next bytes of the source. False: none now. */
+static bool pull_input(Run *run)
+{
+    gsize got = 0;
+    run->input_again_fd = -1;
+    if (!run->command->source.read(run->command->source.ctx, run->input, STDIN_SIZE, &got,
+                                   &run->input_again_fd, &run->source_error)) {
+        run->end = END_REFUSED;
+        return false;
+    }
+    run->input_size = got;
+    run->input_used = 0;
+    if (got == 0 && run->input_again_fd < 0) {
+        dkr_hijack_half_close(run->hijack);
+        run->input_ended = true;
+    }
+    return got > 0;
+}
+
+static void feed_input(Run *run)
+{
+    bool moving = true;
+    while (moving && !run->input_ended && run->end == END_NONE)
+        moving = run->input_used < run->input_size ? push_input(run) : pull_input(run);
+}
+
+/* --------------------------------------------------------------------- the poll loop */
+
+static void note_time(Run *run)
+{
+    if (run->end != END_NONE)
+        return;
+    if (spr_wait_is_cancelled(run->wait))
+        run->end = END_CANCELLED;
+    else if (spr_wait_is_over(run->wait))
+        run->end = END_CALL_TIMEOUT;
+    else if (g_get_monotonic_time() >= run->run_deadline_us)
+        run->end = END_RUN_TIMEOUT;
+}
+
+static void poll_once(Run *run)
+{
+    struct pollfd fds[2] = {{.fd = dkr_output_fd(run->output), .events = POLLIN}};
+    guint n = 1;
+    if (!run->input_ended) {
+        bool pending = run->input_used < run->input_size;
+        fds[n++] = (struct pollfd){
+            .fd = pending ? dkr_hijack_fd(run->hijack) : run->input_again_fd,
+            .events = pending ? POLLOUT : POLLIN};
+    }
+    int ready;
+    gint64 step_us = run->held ? MIN(run->run_deadline_us, run->held_step_us)
+                               : run->run_deadline_us;
+    g_autoptr(GError) ignored = NULL; /* note_time() tells which of the two it was */
+    spr_wait_poll(run->wait, fds, n, step_us, &ready, &ignored);
+}
+
+static void pump(Run *run)
+{
+    for (;;) {
+        take_output(run);
+        if (run->over || run->end != END_NONE)
+            return;
+        feed_input(run);
+        settle_held(run);
+        note_time(run);
+        if (run->end != END_NONE)
+            return;
+        poll_once(run);
+    }
+}
+
+/* Goes on delivering until the stream is over; false when limit_ms passed first. */
+static bool pump_to_end(Run *run, gint64 limit_ms)
+{
+    SprWait wait = spr_wait_for(limit_ms);
+    while (!run->over) {
+        struct pollfd p = {.fd = dkr_output_fd(run->output), .events = POLLIN};
+        int ready;
+        take_output(run);
+        if (!run->over && !spr_wait_poll(&wait, &p, 1, SPR_NEVER, &ready, NULL))
+            return false;
+    }
+    return true;
+}
+
+/* --------------------------------------------------------------------------- endings */
+
+/* TERM first, where the request gives grace; returns how many processes were asked. */
+static guint ask_tree(Run *run)
+{
+    guint asked = 0, left;
+    if (run->command->grace_ms > 0 &&
+        dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGTERM,
+                      &asked, &left, NULL) &&
+        asked > 0)
+        pump_to_end(run, run->command->grace_ms);
+    return asked;
+}
+
+/* Ends the tree. False when nothing of it was there any more: it had ended by itself. While the
+ * stream is open and nothing is found, the engine has not started it yet. */
+static bool end_tree(Run *run)
+{
+    guint asked = ask_tree(run), found = 0, left = 0;
+    gint64 until_us = spr_deadline_after(START_LIMIT_MS);
+    g_autoptr(GError) error = NULL;
+    do {
+        if (!dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
+                           &found, &left, &error)) {
+            spr_log(&run->context->log, SPR_LOG_WARNING, "exec",
+                    "a command could not be ended: %s", error->message);
+            found = left = 1;
+        }
+    } while (found == 0 && !pump_to_end(run, START_STEP_MS) && g_get_monotonic_time() < until_us);
+    if (left > 0 || !pump_to_end(run, END_LIMIT_MS))
+        run->result->flags |= DKR_COMMAND_UNCONFIRMED;
+    return asked + found > 0;
+}
+
+static void set_killed(Run *run)
+{
+    run->result->flags |= DKR_COMMAND_KILLED;
+    if (run->end == END_RUN_TIMEOUT)
+        run->result->flags |= DKR_COMMAND_TIMED_OUT;
+    run->result->exit_code = 128 + SIGKILL;
+    run->result->term_signal = SIGKILL;
+}
+
+static bool fail_gone(const char *why, GError **error)
+{
+    spr_fail(error, SPR_E_NOT_READY, "sandbox-gone",
+             "the sandbox ended while the command ran (%s): start it again", why);
+    spr_error_add_flags(error, SPR_ERROR_SANDBOX_GONE);
+    return false;
+}
+
+/* Killed by its own container's end, or by itself? Asked only for codes that could be either. */
+static bool check_container(Run *run, const SprWait *wait, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    g_autoptr(GError) why = NULL;
+    if (!dkr_container_inspect(run->context->client, run->container, wait, &inspect, &why))
+        return dkr_failure_status(why) != 404 || fail_gone("removed", error);
+    json_t *state = json_object_get(inspect, "State");
+    if (json_is_true(json_object_get(state, "Running")))
+        return true;
+    return fail_gone(json_string_value(json_object_get(state, "Status")) ?: "stopped", error);
+}
+
+/* The start failed: the held text is the engine's, not the program's. */
+static bool finish_unstarted(Run *run, GError **error)
+{
+    const DkrCommand *c = run->command;
+    g_autofree char *line = NULL;
+    g_autofree char *text =
+        run->held ? g_strndup((const char *)run->held->data, run->held->size) : g_strdup("");
+    int exit_code;
+    if (!dkr_start_failure(text, c->argv[0], c->cwd, c->user, &exit_code, &line, error)) {
+        run->result->began = false;
+        return false;
+    }
+    deliver(run, DKR_STREAM_ERR, (const guint8 *)line, strlen(line));
+    run->result->exit_code = exit_code;
+    return true;
+}
+
+static bool finish_broken(Run *run, GError *broken, GError **error)
+{
+    SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
+    deliver_held(run);
+    if (check_container(run, &wait, error))
+        g_propagate_error(error, broken);
+    else
+        g_error_free(broken);
+    return false;
+}
+
+/* The exit code from the engine's record, asked after the end of the stream. */
+static bool finish_natural(Run *run, GError **error)
+{
+    SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
+    DkrExecState state = {0};
+    GError *why = NULL;
+    if (!dkr_output_check(run->output, &why))
+        return finish_broken(run, why, error);
+    if (!dkr_exec_inspect(run->context->client, run->exec_id, &wait, &state, &why)) {
+        if (dkr_failure_status(why) != 404) {
+            g_propagate_error(error, why);
+            return false;
+        }
+        g_error_free(why);
+        return fail_gone("removed", error);
+    }
+    if (state.has_exit_code && !state.running && state.pid == 0)
+        return check_container(run, &wait, error) && finish_unstarted(run, error);
+    deliver_held(run);
+    if (state.running || !state.has_exit_code)
+        return spr_fail(error, SPR_E_IO, "no-exit-code",
+                        "the engine closed the command's streams without an exit code");
+    if (state.exit_code > 128 && !check_container(run, &wait, error))
+        return false;
+    run->result->exit_code = state.exit_code;
+    if (state.exit_code > 128 && state.exit_code <= 128 + SIGNALS_MOST)
+        run->result->term_signal = state.exit_code - 128;
+    return true;
+}
+
+static bool finish_ended(Run *run, GError **error)
+{
+    if (!end_tree(run) && run->over && run->end != END_REFUSED && run->end != END_OVERFLOW)
+        return finish_natural(run, error);
+    deliver_held(run);
+    set_killed(run);
+    switch (run->end) {
+    case END_CALL_TIMEOUT:
+        return spr_fail(error, SPR_E_TIMEOUT, "deadline",
+                        "the call's deadline passed; the command was killed");
+    case END_REFUSED:
+        if (run->source_error) {
+            g_propagate_error(error, g_steal_pointer(&run->source_error));
+            return false;
+        }
+        return spr_fail(error, SPR_E_REFUSED, "sink-stopped",
+                        "the output's taker asked to stop; the command was killed");
+    case END_OVERFLOW:
+        return spr_fail(error, SPR_E_EXHAUSTED, "slow-sink",
+                        "the output's taker took nothing for a second while %u MiB waited; the "
+                        "command was killed",
+                        DKR_OUTPUT_MOST >> 20);
+    default:
+        return true;
+    }
+}
+
+/* ------------------------------------------------------------------------- beginning */
+
+static bool create_exec(Run *run, GError **error)
+{
+    const DkrCommand *c = run->command;
+    g_autofree char *token = g_strdup_printf(DKR_KILL_VARIABLE "=%s", run->token);
+    const char *const changes[] = {token, NULL};
+    char **env = dkr_env_merge(c->env, changes);
+    DkrExecSpec spec = {.argv = c->argv,
+                        .env = (const char *const *)env,
+                        .cwd = c->cwd,
+                        .user = c->user,
+                        .with_stdin = c->source.read != NULL};
+    bool ok = dkr_exec_create(run->context->client, run->container, &spec, run->wait,
+                              &run->exec_id, error);
+    dkr_env_free(env);
+    return ok;
+}
+
+static bool begin(Run *run, GError **error)
+{
+    const DkrCommand *c = run->command;
+    if (!create_exec(run, error) || !spr_wait_check(run->wait, error) ||
+        !dkr_exec_start(run->context->client, run->exec_id, run->wait, &run->hijack, error))
+        return false;
+    if (c->source.read && !dkr_hijack_is_upgraded(run->hijack))
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-upgrade",
+                        "a proxy before the engine does not support upgrades, so no standard "
+                        "input can be sent: use the engine's own socket");
+    run->result->began = true;
+    run->began_us = g_get_monotonic_time();
+    run->run_deadline_us =
+        c->run_timeout_ms > 0 ? spr_deadline_after(c->run_timeout_ms) : SPR_NEVER;
+    run->input_ended = !c->source.read;
+    run->input_again_fd = -1;
+    run->input = c->source.read ? g_malloc(STDIN_SIZE) : NULL;
+    return dkr_output_start(run->hijack, &run->output, error);
+}
+
+bool dkr_command_run(const DkrContext *context, const char *container, const DkrCommand *command,
+                     const SprWait *wait, DkrCommandResult *ret_result, GError **error)
+{
+    g_auto(Run) run = {.context = context,
+                       .container = container,
+                       .command = command,
+                       .wait = wait,
+                       .result = ret_result,
+                       .token = spr_random_hex(16)};
+    *ret_result = (DkrCommandResult){0};
+    if (!begin(&run, error))
+        return false;
+    pump(&run);
+    bool ok = run.end == END_NONE ? finish_natural(&run, error) : finish_ended(&run, error);
+    ret_result->duration_ms = (guint64)(g_get_monotonic_time() - run.began_us) / 1000;
+    return ok;
+}

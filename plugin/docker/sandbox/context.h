@@ -1,0 +1,13 @@
+/*
+ * What all sandboxes of one open provider share: the engine's client, the host's log and the
+ * plugin's version. Immutable after glue made it; any thread.
+ */
+#pragma once
+
+#include "engine/client.h"
+
+typedef struct {
+    DkrClient *client;
+    SprLog log;
+    const char *version; /* of the plugin */
+} DkrContext;

@@ -1,0 +1,227 @@
+#include "sandbox/create.h"
+
+#include "base/error.h"
+#include "engine/containers.h"
+#include "engine/failure.h"
+#include "engine/images.h"
+#include "options/names.h"
+#include "sandbox/owner.h"
+#include "sandbox/spec.h"
+
+#include <string.h>
+
+#define LABEL_ID "mastra.sandbox.id"
+#define CLEANUP_LIMIT_MS (30 * 1000)
+/* How long a main process that is not the keep-alive is watched for an end at once. */
+#define WATCH_MS 250
+
+static const char *text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key)) ?: "";
+}
+
+bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *wait,
+                     char **ret_container, GError **error)
+{
+    g_autofree char *label = g_strdup_printf(LABEL_ID "=%s", id);
+    json_auto_t *list = NULL;
+    if (!dkr_container_list(context->client, label, wait, &list, error))
+        return false;
+    json_t *first = NULL;
+    size_t i;
+    json_t *element;
+    json_array_foreach(list, i, element) {
+        if (strcmp(text(json_object_get(element, "Labels"), LABEL_ID), id) != 0)
+            continue;
+        if (first)
+            return spr_fail(error, SPR_E_CONFLICT, "duplicate-id",
+                            "two containers carry the id \"%s\": %.12s and %.12s; remove one", id,
+                            text(first, "Id"), text(element, "Id"));
+        first = element;
+    }
+    *ret_container = first ? g_strdup(text(first, "Id")) : NULL;
+    return true;
+}
+
+/* ------------------------------------------------------------------------ running */
+
+/* False with SPR_E_NOT_READY when its main process has ended already. */
+static bool check_runs(const DkrContext *context, const json_t *inspect, const SprWait *wait,
+                       GError **error)
+{
+    const json_t *state = json_object_get(inspect, "State");
+    if (json_is_true(json_object_get(state, "Running")))
+        return true;
+    g_autofree char *output = dkr_container_last_output(context->client, text(inspect, "Id"), wait);
+    const char *why = text(state, "Error");
+    return spr_fail(error, SPR_E_NOT_READY, "main-process-ended",
+                    "the sandbox's main process ended at once with code %d%s%s%s%s: give it a "
+                    "\"command\" that stays",
+                    (int)json_integer_value(json_object_get(state, "ExitCode")), *why ? "; " : "",
+                    why, *output ? "; it printed: " : "", output);
+}
+
+static bool start_and_look(const DkrContext *context, const char *container, bool watch,
+                           const SprWait *wait, json_t **ret_inspect, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    bool ended;
+    if (!dkr_container_start(context->client, container, wait, error)) {
+        spr_error_set_reason(error, "start-failed");
+        g_prefix_error(error, "the container could not be started: ");
+        return false;
+    }
+    if (watch && !dkr_container_has_ended(context->client, container, WATCH_MS, wait, &ended,
+                                          error))
+        return false;
+    if (!dkr_container_inspect(context->client, container, wait, &inspect, error) ||
+        !check_runs(context, inspect, wait, error))
+        return false;
+    *ret_inspect = g_steal_pointer(&inspect);
+    return true;
+}
+
+bool dkr_create_adopt(const DkrContext *context, const DkrSandboxOptions *options,
+                      const char *container, const SprWait *wait, DkrLife **ret_life,
+                      GError **error)
+{
+    json_auto_t *inspect = NULL;
+    if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
+        return false;
+    const char *status = text(json_object_get(inspect, "State"), "Status");
+    if (strcmp(status, "paused") == 0 &&
+        !dkr_container_unpause(context->client, container, wait, error))
+        return false;
+    if (strcmp(status, "removing") == 0 || strcmp(status, "dead") == 0) {
+        spr_fail(error, SPR_E_CONFLICT, "being-removed",
+                 "the container of \"%s\" is %s: start again when it is gone", options->id, status);
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+        return false;
+    }
+    if (strcmp(status, "exited") == 0 || strcmp(status, "created") == 0) {
+        json_t *started;
+        if (!start_and_look(context, container, false, wait, &started, error))
+            return false;
+        json_decref(inspect);
+        inspect = started;
+    }
+    DkrLife *life = dkr_life_new(inspect, error);
+    if (life)
+        *ret_life = life;
+    return life != NULL;
+}
+
+/* ----------------------------------------------------------------------- creating */
+
+static bool ensure_image(const DkrContext *context, const char *image, const DkrStartHooks *hooks,
+                         const SprWait *wait, GError **error)
+{
+    json_auto_t *found = NULL;
+    g_autoptr(GError) why = NULL;
+    if (dkr_image_inspect(context->client, image, wait, &found, &why))
+        return true;
+    if (!spr_error_is(why, SPR_E_NOT_FOUND, NULL)) {
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    spr_log(&context->log, SPR_LOG_INFO, "image", "pulling %s", image);
+    return dkr_image_pull(context->client, image, wait, hooks->progress, hooks->ctx, error);
+}
+
+/* Our own limit: the caller's time or token may be what ended the start. */
+static void take_back(const DkrContext *context, const char *container)
+{
+    SprWait wait = spr_wait_for(CLEANUP_LIMIT_MS);
+    g_autoptr(GError) error = NULL;
+    if (!dkr_container_remove(context->client, container, &wait, &error))
+        spr_log(&context->log, SPR_LOG_WARNING, "sandbox",
+                "the container %.12s of a failed start could not be removed: %s", container,
+                error->message);
+}
+
+/* Another process made it first, or the name belongs to somebody else. */
+static bool resolve_conflict(const DkrContext *context, const DkrSandboxOptions *options,
+                             const char *name, const SprWait *wait, DkrLife **ret_life,
+                             GError **error)
+{
+    g_autofree char *container = NULL;
+    if (!dkr_create_find(context, options->id, wait, &container, error))
+        return false;
+    if (!container)
+        return spr_fail(error, SPR_E_EXISTS, "name-taken",
+                        "the container name \"%s\" belongs to another container: choose another "
+                        "\"name\" or \"id\"",
+                        name);
+    return dkr_create_adopt(context, options, container, wait, ret_life, error);
+}
+
+static bool create_container(const DkrContext *context, const DkrSandboxOptions *options,
+                             const char *image, const char *template_workdir, const char *name,
+                             const SprWait *wait, char **ret_container, GError **error)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
+    DkrSpecContext spec = {.image = image,
+                           .workdir = dkr_sandbox_options_workdir(options, template_workdir),
+                           .owner = dkr_owner(),
+                           .version = context->version,
+                           .created = created};
+    g_autofree char *body = dkr_spec_create_body(options, &spec, error);
+    if (!body || !spr_wait_check(wait, error))
+        return false;
+    /* Once asked for, the container is made and its id is needed, whatever the token says. */
+    SprWait uncancelled = spr_wait_for(-1);
+    uncancelled.deadline_us = wait->deadline_us;
+    return dkr_container_create(context->client, name, body, &uncancelled, ret_container, error);
+}
+
+static bool run_container(const DkrContext *context, const DkrSandboxOptions *options,
+                          const char *container, const SprWait *wait, DkrLife **ret_life,
+                          GError **error)
+{
+    json_auto_t *inspect = NULL;
+    if (!start_and_look(context, container, options->command_is_set, wait, &inspect, error) ||
+        !dkr_spec_verify(options, inspect, error))
+        return false;
+    DkrLife *life = dkr_life_new(inspect, error);
+    if (life)
+        *ret_life = life;
+    return life != NULL;
+}
+
+bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
+                    const DkrStartHooks *hooks, const SprWait *wait, DkrLife **ret_life,
+                    DkrStartOutcome *ret_outcome, GError **error)
+{
+    int api_minor;
+    g_autofree char *template_image = NULL;
+    g_autofree char *template_workdir = NULL;
+    if (!dkr_client_api_minor(context->client, wait, &api_minor, error) ||
+        !dkr_spec_check_api(options, api_minor, error))
+        return false;
+    if (!options->image && !hooks->resolve_template(hooks->ctx, options, wait, &template_image,
+                                                    &template_workdir, error))
+        return false;
+    const char *image = template_image ? template_image : options->image;
+    if (!ensure_image(context, image, hooks, wait, error))
+        return false;
+
+    g_autofree char *name = dkr_name_for_container(options->id, options->name);
+    g_autofree char *container = NULL;
+    g_autoptr(GError) why = NULL;
+    if (!create_container(context, options, image, template_workdir, name, wait, &container,
+                          &why)) {
+        if (dkr_failure_status(why) == 409) {
+            *ret_outcome = DKR_START_CONNECTED;
+            return resolve_conflict(context, options, name, wait, ret_life, error);
+        }
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    if (!run_container(context, options, container, wait, ret_life, error)) {
+        take_back(context, container);
+        return false;
+    }
+    *ret_outcome = DKR_START_CREATED;
+    return true;
+}

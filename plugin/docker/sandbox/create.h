@@ -1,0 +1,24 @@
+/*
+ * From a sandbox's options to a container that runs: find the one that carries the id, or ensure
+ * the image, create and start; whatever fails on the way is taken back. Called by the state machine
+ * with its transition held; blocking, no state of its own.
+ */
+#pragma once
+
+#include "sandbox/sandbox.h"
+
+/* The container with this id, or *ret_container NULL when there is none. Two are SPR_E_CONFLICT,
+ * naming both. */
+bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *wait,
+                     char **ret_container, GError **error);
+
+/* Makes what was found run again (a paused one too) and looks at it. */
+bool dkr_create_adopt(const DkrContext *context, const DkrSandboxOptions *options,
+                      const char *container, const SprWait *wait, DkrLife **ret_life,
+                      GError **error);
+
+/* Creates and starts a new one. When another process was faster with the same id, its container
+ * is adopted and *ret_outcome says so. */
+bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
+                    const DkrStartHooks *hooks, const SprWait *wait, DkrLife **ret_life,
+                    DkrStartOutcome *ret_outcome, GError **error);

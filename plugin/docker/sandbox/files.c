@@ -1,0 +1,318 @@
+#include "sandbox/files.h"
+
+#include "base/error.h"
+#include "base/tar.h"
+#include "base/text.h"
+#include "engine/archive.h"
+#include "sandbox/fileplan.h"
+#include "sandbox/script.h"
+
+#include <string.h>
+
+#define CLEANUP_LIMIT_MS (30 * 1000)
+#define DEFAULT_MODE 0644
+
+static bool probe(const DkrContext *context, const DkrLife *life, const char *path,
+                  const char *how, const SprWait *wait, DkrFileFacts *ret_facts, GError **error)
+{
+    g_autofree char *absolute = dkr_life_absolute(life, path);
+    const char *args[] = {absolute, how, NULL};
+    g_autoptr(GByteArray) output = NULL;
+    int exit_code;
+    if (!dkr_script_run(context, life->container, NULL, dkr_file_probe_script, args, NULL, wait,
+                        &output, &exit_code, error)) {
+        g_prefix_error(error, "%s: ", path);
+        return false;
+    }
+    return dkr_file_facts_parse((const char *)output->data, output->len, exit_code, path,
+                                ret_facts, error);
+}
+
+static bool in_archive(const DkrLife *life, const DkrFileFacts *facts)
+{
+    return dkr_file_in_archive(facts->mountinfo, facts->path, (const char *const *)life->mounts);
+}
+
+/* --------------------------------------------------------------------------- reading */
+
+/* A window of a stream: skips bytes, hands on at most left. */
+typedef struct {
+    const DkrSink *sink;
+    guint64 skip;
+    guint64 left;
+    guint64 count;
+    bool refused;
+} Window;
+
+/* False: nothing more is wanted. */
+static bool window_write(void *ctx, const void *data, gsize size)
+{
+    Window *w = ctx;
+    const guint8 *bytes = data;
+    gsize skip = (gsize)MIN((guint64)size, w->skip);
+    w->skip -= skip;
+    bytes += skip;
+    size = (gsize)MIN((guint64)(size - skip), w->left);
+    w->left -= size;
+    w->count += size;
+    if (size > 0 && w->sink->write && !w->sink->write(w->sink->ctx, bytes, size))
+        w->refused = true;
+    return !w->refused && w->left > 0;
+}
+
+typedef struct {
+    DkrReply *reply;
+    const SprWait *wait;
+} Pull;
+
+static bool pull_block(void *ctx, const void **ret_data, gsize *ret_size, GError **error)
+{
+    Pull *pull = ctx;
+    return dkr_reply_read(pull->reply, pull->wait, ret_data, ret_size, error);
+}
+
+static bool read_archive(const DkrContext *context, const DkrLife *life, const DkrFileFacts *facts,
+                         Window *window, const SprWait *wait, DkrReadResult *result,
+                         GError **error)
+{
+    g_autoptr(DkrReply) reply = NULL;
+    SprTarEntry entry;
+    if (!dkr_archive_get(context->client, life->container, facts->path, wait, &reply, error))
+        return false;
+    Pull pull = {reply, wait};
+    g_autoptr(SprTarReader) reader = spr_tar_reader_new(pull_block, &pull);
+    if (!spr_tar_reader_open(reader, &entry, error))
+        return false;
+    result->mode = entry.mode & 0777;
+    result->size = entry.size;
+    result->mtime_ns = entry.mtime_ns;
+    for (guint64 seen = 0;;) {
+        const void *data;
+        gsize size;
+        if (!spr_tar_reader_read(reader, &data, &size, error))
+            return false;
+        seen += size;
+        if (size == 0 && seen != entry.size)
+            return spr_fail(error, SPR_E_IO, "connection-broken", "the file's bytes ended early");
+        if (size == 0 || !window_write(window, data, size))
+            return true;
+    }
+}
+
+static bool read_command(const DkrContext *context, const DkrLife *life, const DkrFileFacts *facts,
+                         Window *window, const SprWait *wait, GError **error)
+{
+    const char *const argv[] = {"/bin/sh", "-c", "exec cat -- \"$1\"", "sh", facts->path, NULL};
+    DkrCommand command = {.argv = argv, .cwd = "/", .out = {window_write, window}};
+    DkrCommandResult result;
+    g_autoptr(GError) why = NULL;
+    bool ok = dkr_command_run(context, life->container, &command, wait, &result, &why);
+    if (!ok && spr_error_is(why, SPR_E_REFUSED, NULL) && window->left == 0)
+        return true;
+    if (!ok) {
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    if (result.flags & DKR_COMMAND_KILLED)
+        return spr_fail(error, SPR_E_CANCELLED, "cancelled", "cancelled by the caller");
+    if (result.exit_code != 0)
+        return spr_fail(error, SPR_E_IO, "read-failed", "cat ended with code %d",
+                        result.exit_code);
+    return true;
+}
+
+bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *path,
+                   guint64 offset, guint64 max_bytes, const DkrSink *sink, const SprWait *wait,
+                   DkrReadResult *ret_result, GError **error)
+{
+    g_auto(DkrFileFacts) facts = {0};
+    g_autoptr(GError) why = NULL;
+    if (!probe(context, life, path, "read", wait, &facts, error))
+        return false;
+    Window window = {.sink = sink, .skip = offset, .left = max_bytes ? max_bytes : G_MAXUINT64};
+    DkrReadResult result = {
+        .mode = facts.mode & 0777, .size = facts.size, .mtime_ns = facts.mtime_s * 1000000000};
+    bool ok = in_archive(life, &facts)
+                  ? read_archive(context, life, &facts, &window, wait, &result, &why)
+                  : read_command(context, life, &facts, &window, wait, &why);
+    if (window.refused)
+        return spr_fail(error, SPR_E_REFUSED, "sink-stopped",
+                        "%s: the taker of the bytes asked to stop", path);
+    if (!ok) {
+        g_propagate_prefixed_error(error, g_steal_pointer(&why), "%s: ", path);
+        return false;
+    }
+    result.count = window.count;
+    *ret_result = result;
+    return true;
+}
+
+/* --------------------------------------------------------------------------- writing */
+
+/* Counts what a source gives, and holds it to the size it announced. */
+typedef struct {
+    const DkrSource *source;
+    guint64 announced; /* UINT64_MAX: unknown */
+    guint64 count;
+} Meter;
+
+static bool meter_read(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
+                       int *ret_again_fd, GError **error)
+{
+    Meter *meter = ctx;
+    if (!meter->source->read(meter->source->ctx, buffer, capacity, ret_size, ret_again_fd, error))
+        return false;
+    meter->count += *ret_size;
+    bool ended = *ret_size == 0 && *ret_again_fd < 0;
+    if (meter->announced != G_MAXUINT64 &&
+        (meter->count > meter->announced || (ended && meter->count < meter->announced)))
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "source-size",
+                        "the source gave other than the %" G_GUINT64_FORMAT
+                        " bytes it announced",
+                        meter->announced);
+    return true;
+}
+
+static bool put_archive(const DkrContext *context, const DkrLife *life, const DkrFileFacts *facts,
+                        const char *temporary, guint mode, Meter *meter, const SprWait *wait,
+                        GError **error)
+{
+    bool fresh = facts->kind == DKR_FILE_MISSING;
+    SprTarEntry entry = {.mode = mode,
+                         .uid = fresh ? facts->user_uid : facts->uid,
+                         .gid = fresh ? facts->user_gid : facts->gid,
+                         .size = meter->announced,
+                         .mtime_ns = g_get_real_time() * 1000};
+    g_autoptr(SprTarWriter) writer = NULL;
+    return spr_tar_writer_new(strrchr(temporary, '/') + 1, &entry, meter_read, meter, &writer,
+                              error) &&
+           dkr_archive_put(context->client, life->container, facts->directory,
+                           spr_tar_writer_read, writer, wait, error);
+}
+
+/* Runs a step of a write as the sandbox's user; what it prints on failure is the reason. */
+static bool run_step(const DkrContext *context, const DkrLife *life, const char *script,
+                     const char *const *args, const DkrSource *source, const SprWait *wait,
+                     GError **error)
+{
+    g_autoptr(GByteArray) output = NULL;
+    int exit_code;
+    if (!dkr_script_run(context, life->container, NULL, script, args, source, wait, &output,
+                        &exit_code, error))
+        return false;
+    if (exit_code == 0)
+        return true;
+    g_autofree char *text = g_strndup((const char *)output->data, output->len);
+    bool full = strstr(text, "No space left") || strstr(text, "quota exceeded");
+    return spr_fail(error, full ? SPR_E_EXHAUSTED : SPR_E_DENIED,
+                    full ? "no-space" : "write-failed", "%s",
+                    *text ? text : "it cannot be written");
+}
+
+static bool stream_to(const DkrContext *context, const DkrLife *life, const char *target,
+                      Meter *meter, const SprWait *wait, GError **error)
+{
+    const char *args[] = {target, NULL};
+    DkrSource source = {meter_read, meter};
+    return run_step(context, life, "umask 077; cat 2>&1 >\"$1\"", args, &source, wait, error);
+}
+
+/* $1 the bytes, $2 where they go ("": they are there), $3 their count, $4 mode and $5 owner ("":
+ * as they are). The size is checked where the bytes lie: nothing is acknowledged that did not
+ * arrive. */
+static const char commit_script[] =
+    "exec 2>&1\n"
+    "s=$(stat -c %s -- \"$1\") || exit 1\n"
+    "[ \"$s\" = \"$3\" ] || { echo \"$s of $3 bytes arrived\"; exit 1; }\n"
+    "if [ -n \"$4\" ]; then chmod \"$4\" \"$1\" || exit 1; fi\n"
+    "if [ -n \"$5\" ]; then chown \"$5\" \"$1\" || exit 1; fi\n"
+    "[ -z \"$2\" ] && exit 0\n"
+    "[ -d \"$2\" ] && { echo 'is a directory'; exit 1; }\n"
+    "mv -f -- \"$1\" \"$2\"\n";
+
+static bool commit(const DkrContext *context, const DkrLife *life, const char *from,
+                   const char *to, const char *mode, const char *owner, const Meter *meter,
+                   const SprWait *wait, GError **error)
+{
+    g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT, meter->count);
+    const char *args[] = {from, to, size, mode, owner, NULL};
+    return run_step(context, life, commit_script, args, NULL, wait, error);
+}
+
+static void remove_temporary(const DkrContext *context, const DkrLife *life, const char *path)
+{
+    SprWait wait = spr_wait_for(CLEANUP_LIMIT_MS);
+    const char *args[] = {path, NULL};
+    g_autoptr(GError) error = NULL;
+    if (!run_step(context, life, "exec rm -f -- \"$1\" 2>&1", args, NULL, &wait, &error))
+        spr_log(&context->log, SPR_LOG_WARNING, "files", "%s was left behind: %s", path,
+                error->message);
+}
+
+/* The owner a replaced file has to be given back, or "": the engine set it, or it is the user's. */
+static char *owner_to_restore(const DkrFileFacts *facts)
+{
+    if (facts->kind == DKR_FILE_MISSING || facts->uid == facts->user_uid)
+        return g_strdup("");
+    return g_strdup_printf("%" G_GINT64_FORMAT ":%" G_GINT64_FORMAT, facts->uid, facts->gid);
+}
+
+static bool replace(const DkrContext *context, const DkrLife *life, const DkrFileFacts *facts,
+                    guint mode, Meter *meter, const SprWait *wait, GError **error)
+{
+    bool by_archive = in_archive(life, facts) && meter->announced != G_MAXUINT64;
+    g_autofree char *token = spr_random_hex(8);
+    g_autofree char *temporary = g_strdup_printf(
+        "%s/.sprov-%s.tmp", strcmp(facts->directory, "/") == 0 ? "" : facts->directory, token);
+    g_autofree char *mode_text = by_archive ? g_strdup("") : g_strdup_printf("%o", mode);
+    g_autofree char *owner = by_archive ? g_strdup("") : owner_to_restore(facts);
+    bool ok = by_archive
+                  ? put_archive(context, life, facts, temporary, mode, meter, wait, error)
+                  : stream_to(context, life, temporary, meter, wait, error);
+    ok = ok && commit(context, life, temporary, facts->path, mode_text, owner, meter, wait, error);
+    if (!ok)
+        remove_temporary(context, life, temporary);
+    return ok;
+}
+
+static bool write_in_place(const DkrContext *context, const DkrLife *life,
+                           const DkrFileFacts *facts, guint mode, Meter *meter,
+                           const SprWait *wait, GError **error)
+{
+    g_autofree char *mode_text = mode != facts->mode ? g_strdup_printf("%o", mode) : g_strdup("");
+    return stream_to(context, life, facts->path, meter, wait, error) &&
+           commit(context, life, facts->path, "", mode_text, "", meter, wait, error);
+}
+
+static bool check_may_write(const DkrFileFacts *facts, const char *path, bool in_place,
+                            GError **error)
+{
+    bool exists = facts->kind == DKR_FILE_REGULAR;
+    if (in_place ? exists && facts->may_write : facts->may_write || !exists)
+        return true;
+    if (dkr_file_is_read_only(facts->mountinfo, facts->path))
+        return spr_fail(error, SPR_E_DENIED, "read-only",
+                        "%s: the file system is read-only there", path);
+    return spr_fail(error, SPR_E_DENIED, "permission",
+                    "%s: the sandbox's user may not write there", path);
+}
+
+bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *path, guint mode,
+                    guint64 size, const DkrSource *source, const SprWait *wait, GError **error)
+{
+    g_auto(DkrFileFacts) facts = {0};
+    if (!probe(context, life, path, "write", wait, &facts, error))
+        return false;
+    bool exists = facts.kind == DKR_FILE_REGULAR;
+    bool in_place = !facts.may_write_directory ||
+                    (exists && dkr_file_is_mount(facts.mountinfo, facts.path));
+    if (!check_may_write(&facts, path, in_place, error))
+        return false;
+    guint wanted = mode ? mode : exists ? facts.mode & 07777 : DEFAULT_MODE;
+    Meter meter = {.source = source, .announced = size};
+    bool ok = in_place ? write_in_place(context, life, &facts, wanted, &meter, wait, error)
+                       : replace(context, life, &facts, wanted, &meter, wait, error);
+    if (!ok)
+        g_prefix_error(error, "%s: ", path);
+    return ok;
+}

@@ -1,0 +1,80 @@
+#include "sandbox/kill.h"
+
+#include "base/error.h"
+#include "sandbox/script.h"
+
+#include <stdio.h>
+
+#define KILL_LIMIT_MS (15 * 1000)
+
+/* Shell builtins alone: slim images have neither ps nor kill. $1 token, $2 signal.
+ * look() finds in $tree the live processes of the tree, with the closure over sessions and
+ * children, since a child may have cleared its environment. Sessions 0 and 1 are not the tree's. */
+static const char script[] =
+    "t=$1 sig=$2\n"
+    "look() {\n"
+    "  all= tree=' ' sids=' '\n"
+    "  for d in /proc/[0-9]*; do\n"
+    "    p=${d#/proc/}; [ \"$p\" = $$ ] && continue\n"
+    "    l=; IFS= read -r l <$d/stat || [ -n \"$l\" ] || continue\n"
+    "    l=${l##*) }; set -f; set -- $l; set +f\n"
+    "    case $1 in Z|X) continue;; esac\n"
+    "    all=\"$all $p:$2:$4\"\n"
+    "    while IFS= read -r e || [ -n \"$e\" ]; do\n"
+    "      case $e in *\"" DKR_KILL_VARIABLE "=$t\"*)\n"
+    "        tree=\"$tree$p \"; [ \"$4\" -gt 1 ] && sids=\"$sids$4 \"; break;;\n"
+    "      esac\n"
+    "    done <$d/environ\n"
+    "  done\n"
+    "  more=1\n"
+    "  while [ -n \"$more\" ]; do\n"
+    "    more=\n"
+    "    for x in $all; do\n"
+    "      p=${x%%:*}; y=${x#*:}; pp=${y%:*}; s=${y#*:}\n"
+    "      case $tree in *\" $p \"*) continue;; esac\n"
+    "      case $sids in *\" $s \"*) hit=1;; *) hit=;; esac\n"
+    "      case $tree in *\" $pp \"*) hit=1;; esac\n"
+    "      [ -n \"$hit\" ] && { tree=\"$tree$p \"; more=1; }\n"
+    "    done\n"
+    "  done\n"
+    "}\n"
+    "count() { n=$#; }\n"
+    "run() {\n"
+    "  look; count $tree; found=$n left=0\n"
+    "  if [ \"$sig\" != 9 ]; then\n"
+    "    for p in $tree; do kill -$sig $p; done\n"
+    "  elif [ $found -gt 0 ]; then\n"
+    "    i=0 before=\n"
+    "    while [ \"$tree\" != \"$before\" ] && [ $i -lt 50 ]; do\n"
+    "      for p in $tree; do kill -STOP $p; done\n"
+    "      before=$tree i=$((i+1)); look\n"
+    "    done\n"
+    "    i=0\n"
+    "    while :; do\n"
+    "      for p in $tree; do kill -KILL $p; done\n"
+    "      look; count $tree; left=$n i=$((i+1))\n"
+    "      [ $left -eq 0 ] || [ $i -ge 200 ] && break\n"
+    "    done\n"
+    "  fi\n"
+    "}\n"
+    "run 2>/dev/null\n"
+    "echo found $found left $left\n";
+
+bool dkr_kill_tree(const DkrContext *context, const char *container, const char *user,
+                   const char *token, int signal, guint *ret_found, guint *ret_left,
+                   GError **error)
+{
+    g_autofree char *number = g_strdup_printf("%d", signal);
+    const char *args[] = {token, number, NULL};
+    SprWait wait = spr_wait_for(KILL_LIMIT_MS); /* the caller's own time may be over */
+    g_autoptr(GByteArray) output = NULL;
+    int exit_code;
+    if (!dkr_script_run(context, container, user, script, args, NULL, &wait, &output, &exit_code,
+                        error))
+        return false;
+    g_autofree char *text = g_strndup((const char *)output->data, output->len);
+    if (sscanf(text, "found %u left %u", ret_found, ret_left) != 2)
+        return spr_fail(error, SPR_E_IO, "kill-failed",
+                        "the command's processes could not be looked up: %s", text);
+    return true;
+}

@@ -1,0 +1,28 @@
+/*
+ * What is known of one container that runs: taken from the engine's inspect at start, immutable,
+ * shared by reference with the calls that use it, so that a stop or a destroy beside them takes
+ * nothing away under their feet.
+ */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef struct {
+    gatomicrefcount refs;
+    char *container; /* its full id */
+    char *image;     /* as it was asked for */
+    char *workdir;   /* absolute */
+    char **mounts;   /* where volumes and binds are: what the archive API sees beside the root */
+} DkrLife;
+
+/* NULL with SPR_E_IO when inspect is not what it should be. */
+DkrLife *dkr_life_new(const json_t *inspect, GError **error);
+DkrLife *dkr_life_ref(DkrLife *life);
+void dkr_life_unref(DkrLife *life);
+
+/* path made absolute by the working directory; not normalized: that is the sandbox's own view. */
+char *dkr_life_absolute(const DkrLife *life, const char *path);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrLife, dkr_life_unref)

@@ -1,0 +1,470 @@
+#include "sandbox/sandbox.h"
+
+#include "base/error.h"
+#include "base/latch.h"
+#include "engine/containers.h"
+#include "engine/failure.h"
+#include "sandbox/create.h"
+#include "sandbox/env.h"
+#include "sandbox/info.h"
+
+#define STOP_GRACE_S 10
+
+typedef enum {
+    STATUS_PENDING,
+    STATUS_STARTING,
+    STATUS_RUNNING,
+    STATUS_STOPPING,
+    STATUS_STOPPED,
+    STATUS_DESTROYING,
+    STATUS_DESTROYED,
+    STATUS_ERROR
+} Status;
+
+static const char *const status_names[] = {"pending",  "starting",   "running",   "stopping",
+                                           "stopped",  "destroying", "destroyed", "error"};
+
+struct DkrSandbox {
+    const DkrContext *context;
+    DkrSandboxOptions *options;
+
+    GMutex lock; /* guards all below */
+    Status status;
+    DkrLife *life;        /* while it runs, as far as is known */
+    SprLatch *transition; /* opens when the start, stop or destroy under way is over */
+    guint attempts;       /* starts that ended, */
+    GError *last_failure; /* and how the last one did, NULL for well */
+    bool ever_asked;      /* the engine may have a container of it */
+    char **env;           /* options and set_env() */
+};
+
+static char **options_env(const DkrSandboxOptions *options)
+{
+    char **env = g_new0(char *, options->env.count + 1);
+    for (size_t i = 0; i < options->env.count; i++)
+        env[i] = g_strdup_printf("%s=%s", options->env.items[i].name, options->env.items[i].value);
+    return env;
+}
+
+DkrSandbox *dkr_sandbox_new(const DkrContext *context, DkrSandboxOptions *options)
+{
+    DkrSandbox *sandbox = g_new0(DkrSandbox, 1);
+    sandbox->context = context;
+    sandbox->options = options;
+    sandbox->env = options_env(options);
+    sandbox->ever_asked = !options->id_is_generated;
+    g_mutex_init(&sandbox->lock);
+    return sandbox;
+}
+
+void dkr_sandbox_free(DkrSandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    dkr_sandbox_options_free(sandbox->options);
+    dkr_life_unref(sandbox->life);
+    dkr_env_free(sandbox->env);
+    g_clear_error(&sandbox->last_failure);
+    g_mutex_clear(&sandbox->lock);
+    g_free(sandbox);
+}
+
+const DkrSandboxOptions *dkr_sandbox_options(const DkrSandbox *sandbox)
+{
+    return sandbox->options;
+}
+
+/* ------------------------------------------------------------------- one at a time */
+
+static bool fail_destroyed(const DkrSandbox *sandbox, GError **error)
+{
+    return spr_fail(error, SPR_E_NOT_READY, "destroyed",
+                    "the sandbox \"%s\" was destroyed: create a new handle",
+                    sandbox->options->id);
+}
+
+/* With the lock held. Waits until no transition is under way; the lock is released meanwhile. */
+static bool wait_for_transition(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    while (sandbox->transition) {
+        g_autoptr(SprLatch) latch = spr_latch_ref(sandbox->transition);
+        g_mutex_unlock(&sandbox->lock);
+        bool ok = spr_latch_wait(latch, wait, error);
+        g_mutex_lock(&sandbox->lock);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool begin_transition(DkrSandbox *sandbox, Status status, GError **error)
+{
+    SprLatch *latch = spr_latch_new();
+    if (!latch)
+        return spr_fail(error, SPR_E_EXHAUSTED, "no-descriptor",
+                        "the process has no descriptor left");
+    sandbox->transition = latch;
+    sandbox->status = status;
+    return true;
+}
+
+static void end_transition(DkrSandbox *sandbox, Status status)
+{
+    SprLatch *latch = g_steal_pointer(&sandbox->transition);
+    sandbox->status = status;
+    spr_latch_open(latch);
+    spr_latch_unref(latch);
+}
+
+static void set_life(DkrSandbox *sandbox, DkrLife *life)
+{
+    dkr_life_unref(sandbox->life);
+    sandbox->life = life;
+}
+
+static DkrLife *get_life(DkrSandbox *sandbox)
+{
+    g_mutex_lock(&sandbox->lock);
+    DkrLife *life = sandbox->life ? dkr_life_ref(sandbox->life) : NULL;
+    g_mutex_unlock(&sandbox->lock);
+    return life;
+}
+
+/* ---------------------------------------------------------------------- lives that end */
+
+/* The next start begins anew, unless somebody began already. */
+static void lose_life(DkrSandbox *sandbox, const DkrLife *life)
+{
+    g_mutex_lock(&sandbox->lock);
+    if (sandbox->life == life) {
+        set_life(sandbox, NULL);
+        if (sandbox->status == STATUS_RUNNING)
+            sandbox->status = STATUS_STOPPED;
+    }
+    g_mutex_unlock(&sandbox->lock);
+}
+
+/* What the engine says of a life that is believed in. */
+typedef enum { LIFE_RUNS, LIFE_PAUSED, LIFE_OVER, LIFE_UNKNOWN } LifeState;
+
+static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait)
+{
+    json_auto_t *inspect = NULL;
+    g_autoptr(GError) why = NULL;
+    if (!dkr_container_inspect(sandbox->context->client, life->container, wait, &inspect, &why))
+        return dkr_failure_status(why) == 404 ? LIFE_OVER : LIFE_UNKNOWN;
+    json_t *state = json_object_get(inspect, "State");
+    if (json_is_true(json_object_get(state, "Paused")))
+        return LIFE_PAUSED;
+    return json_is_true(json_object_get(state, "Running")) ? LIFE_RUNS : LIFE_OVER;
+}
+
+/* start() promises a sandbox that is ready, so what is remembered is not enough. */
+static void check_life(DkrSandbox *sandbox, const SprWait *wait)
+{
+    g_autoptr(DkrLife) life = get_life(sandbox);
+    LifeState state = life ? ask_life(sandbox, life, wait) : LIFE_RUNS;
+    if (state == LIFE_OVER || state == LIFE_PAUSED)
+        lose_life(sandbox, life);
+}
+
+/* --------------------------------------------------------------------------- start */
+
+static bool find_or_create(DkrSandbox *sandbox, guint flags, const DkrStartHooks *hooks,
+                           const SprWait *wait, DkrLife **ret_life, DkrStartOutcome *ret_outcome,
+                           GError **error)
+{
+    const DkrSandboxOptions *options = sandbox->options;
+    g_autofree char *container = NULL;
+    if (!dkr_create_find(sandbox->context, options->id, wait, &container, error))
+        return false;
+    if (container) {
+        *ret_outcome = DKR_START_CONNECTED;
+        return dkr_create_adopt(sandbox->context, options, container, wait, ret_life, error);
+    }
+    if (flags & DKR_READY_NO_CREATE)
+        return spr_fail(error, SPR_E_NOT_FOUND, "no-such-sandbox",
+                        "there is no sandbox with the id \"%s\": start it first", options->id);
+    return dkr_create_new(sandbox->context, options, hooks, wait, ret_life, ret_outcome, error);
+}
+
+/* A failure that the joiners share; one that ended by its own caller's wish is not theirs. */
+static bool is_shared_failure(const GError *failure)
+{
+    return failure && failure->code != SPR_E_CANCELLED && failure->code != SPR_E_TIMEOUT &&
+           failure->code != SPR_E_REFUSED;
+}
+
+/* With the lock held. Waits for a start under way; false with its error when it failed for all. */
+static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    while (sandbox->status == STATUS_STARTING) {
+        guint attempt = sandbox->attempts;
+        if (!wait_for_transition(sandbox, wait, error))
+            return false;
+        if (sandbox->attempts != attempt && is_shared_failure(sandbox->last_failure)) {
+            g_propagate_error(error, g_error_copy(sandbox->last_failure));
+            return false;
+        }
+    }
+    return wait_for_transition(sandbox, wait, error);
+}
+
+/* With the lock held, which is released while the engine works. */
+static bool start_locked(DkrSandbox *sandbox, guint flags, const DkrStartHooks *hooks,
+                         const SprWait *wait, DkrStartOutcome *ret_outcome, GError **error)
+{
+    if (!join_start(sandbox, wait, error))
+        return false;
+    if (sandbox->status == STATUS_DESTROYED)
+        return fail_destroyed(sandbox, error);
+    *ret_outcome = DKR_START_CONNECTED;
+    if (sandbox->life)
+        return true;
+    if (!spr_wait_check(wait, error) || !begin_transition(sandbox, STATUS_STARTING, error))
+        return false;
+    sandbox->ever_asked = true;
+    g_mutex_unlock(&sandbox->lock);
+    DkrLife *life = NULL;
+    GError *failure = NULL;
+    bool ok = find_or_create(sandbox, flags, hooks, wait, &life, ret_outcome, &failure);
+    g_mutex_lock(&sandbox->lock);
+    set_life(sandbox, life);
+    sandbox->attempts++;
+    g_clear_error(&sandbox->last_failure);
+    sandbox->last_failure = ok ? NULL : g_error_copy(failure);
+    end_transition(sandbox, ok ? STATUS_RUNNING : STATUS_ERROR);
+    if (!ok)
+        g_propagate_error(error, failure);
+    return ok;
+}
+
+bool dkr_sandbox_start(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                       const SprWait *wait, DkrStartOutcome *ret_outcome, GError **error)
+{
+    DkrStartOutcome outcome = DKR_START_CONNECTED;
+    check_life(sandbox, wait);
+    g_mutex_lock(&sandbox->lock);
+    bool ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
+    g_mutex_unlock(&sandbox->lock);
+    if (ok)
+        *ret_outcome = outcome;
+    return ok;
+}
+
+/* ---------------------------------------------------------------------------- work */
+
+static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
+{
+    return !(ready_flags & DKR_READY_NO_START) && sandbox->options->auto_start.value;
+}
+
+/* The life to work in, started first where that is allowed. */
+static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                  const SprWait *wait, DkrLife **ret_life, GError **error)
+{
+    DkrStartOutcome outcome;
+    bool ok = true;
+    g_mutex_lock(&sandbox->lock);
+    if (sandbox->status == STATUS_DESTROYED)
+        ok = fail_destroyed(sandbox, error);
+    else if (!sandbox->life && !may_start(sandbox, ready_flags))
+        ok = spr_fail(error, SPR_E_NOT_READY, "not-started",
+                      "the sandbox \"%s\" is not started: call start first",
+                      sandbox->options->id);
+    else if (!sandbox->life)
+        ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
+    if (ok)
+        *ret_life = dkr_life_ref(sandbox->life);
+    g_mutex_unlock(&sandbox->lock);
+    return ok;
+}
+
+/* Whether the attempt failed because the life it was made in is over; then it says so. */
+static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
+{
+    int status = dkr_failure_status(*error);
+    const char *id = sandbox->options->id;
+    if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
+        lose_life(sandbox, life);
+    if (status != 404 && status != 409)
+        return false;
+    LifeState state = ask_life(sandbox, life, wait);
+    if (state == LIFE_PAUSED) {
+        g_clear_error(error);
+        spr_fail(error, SPR_E_NOT_READY, "paused",
+                 "the sandbox \"%s\" is paused: start resumes it", id);
+    }
+    if (state != LIFE_OVER)
+        return false;
+    lose_life(sandbox, life);
+    g_clear_error(error);
+    spr_fail(error, SPR_E_NOT_READY, "sandbox-gone",
+             "the sandbox \"%s\" was stopped or removed by somebody else: start it again", id);
+    spr_error_add_flags(error, SPR_ERROR_SANDBOX_GONE);
+    return true;
+}
+
+bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                      const SprWait *wait, const DkrWork *work, GError **error)
+{
+    for (bool repeated = false;; repeated = true) {
+        g_autoptr(DkrLife) life = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!ready(sandbox, ready_flags, hooks, wait, &life, error))
+            return false;
+        if (work->attempt(work->ctx, life, &why))
+            return true;
+        if (is_lost(sandbox, life, wait, &why) && !repeated && may_start(sandbox, ready_flags) &&
+            work->may_repeat(work->ctx))
+            continue;
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+}
+
+/* -------------------------------------------------------------------- stop, destroy */
+
+/* Its container, by what is known or by its label; NULL when there is none. */
+static bool locate(DkrSandbox *sandbox, const SprWait *wait, char **ret_container, GError **error)
+{
+    g_autoptr(DkrLife) life = get_life(sandbox);
+    if (!life)
+        return dkr_create_find(sandbox->context, sandbox->options->id, wait, ret_container, error);
+    *ret_container = g_strdup(life->container);
+    return true;
+}
+
+static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    g_autofree char *container = NULL;
+    g_autoptr(GError) why = NULL;
+    if (!locate(sandbox, wait, &container, error))
+        return false;
+    if (!container ||
+        dkr_container_stop(sandbox->context->client, container, STOP_GRACE_S, wait, &why) ||
+        dkr_failure_status(why) == 404)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
+static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    g_autofree char *container = NULL;
+    return locate(sandbox, wait, &container, error) &&
+           (!container ||
+            dkr_container_remove(sandbox->context->client, container, wait, error));
+}
+
+static void finish(DkrSandbox *sandbox, bool ok, Status status)
+{
+    g_mutex_lock(&sandbox->lock);
+    if (ok)
+        set_life(sandbox, NULL);
+    end_transition(sandbox, ok ? status : STATUS_ERROR);
+    g_mutex_unlock(&sandbox->lock);
+}
+
+bool dkr_sandbox_stop(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    g_mutex_lock(&sandbox->lock);
+    bool ok = wait_for_transition(sandbox, wait, error);
+    if (ok && sandbox->status == STATUS_DESTROYED)
+        ok = fail_destroyed(sandbox, error);
+    ok = ok && begin_transition(sandbox, STATUS_STOPPING, error);
+    g_mutex_unlock(&sandbox->lock);
+    if (!ok)
+        return false;
+    ok = stop_container(sandbox, wait, error);
+    finish(sandbox, ok, STATUS_STOPPED);
+    return ok;
+}
+
+bool dkr_sandbox_destroy(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    g_mutex_lock(&sandbox->lock);
+    bool ok = wait_for_transition(sandbox, wait, error);
+    bool done = ok && sandbox->status == STATUS_DESTROYED;
+    bool ask = sandbox->ever_asked;
+    ok = ok && (done || begin_transition(sandbox, STATUS_DESTROYING, error));
+    g_mutex_unlock(&sandbox->lock);
+    if (!ok || done)
+        return ok;
+    ok = !ask || remove_container(sandbox, wait, error);
+    finish(sandbox, ok, STATUS_DESTROYED);
+    return ok;
+}
+
+bool dkr_sandbox_is_destroyed(DkrSandbox *sandbox)
+{
+    g_mutex_lock(&sandbox->lock);
+    bool destroyed = sandbox->status == STATUS_DESTROYED;
+    g_mutex_unlock(&sandbox->lock);
+    return destroyed;
+}
+
+/* ----------------------------------------------------------------------------- info */
+
+static char *make_info(DkrSandbox *sandbox, const json_t *inspect)
+{
+    g_mutex_lock(&sandbox->lock);
+    g_autoptr(DkrLife) life = sandbox->life ? dkr_life_ref(sandbox->life) : NULL;
+    DkrInfoSource source = {.options = sandbox->options,
+                            .status = status_names[sandbox->status],
+                            .image = life ? life->image : NULL,
+                            .workdir = life ? life->workdir : NULL,
+                            .supervisor_reason = "this version runs commands by engine exec"};
+    g_mutex_unlock(&sandbox->lock);
+    return dkr_info_sandbox(&source, inspect);
+}
+
+char *dkr_sandbox_describe(DkrSandbox *sandbox)
+{
+    return make_info(sandbox, NULL);
+}
+
+static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t **ret_inspect,
+                              GError **error)
+{
+    g_autofree char *container = NULL;
+    g_autoptr(GError) why = NULL;
+    if (!locate(sandbox, wait, &container, error))
+        return false;
+    if (!container ||
+        dkr_container_inspect(sandbox->context->client, container, wait, ret_inspect, &why) ||
+        dkr_failure_status(why) == 404)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
+bool dkr_sandbox_info(DkrSandbox *sandbox, const SprWait *wait, char **ret_json, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    if (dkr_sandbox_is_destroyed(sandbox))
+        return fail_destroyed(sandbox, error);
+    if (!inspect_container(sandbox, wait, &inspect, error))
+        return false;
+    *ret_json = make_info(sandbox, inspect);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------ env */
+
+void dkr_sandbox_set_env(DkrSandbox *sandbox, const char *const *changes)
+{
+    g_mutex_lock(&sandbox->lock);
+    char **merged = dkr_env_merge((const char *const *)sandbox->env, changes);
+    dkr_env_free(sandbox->env);
+    sandbox->env = merged;
+    g_mutex_unlock(&sandbox->lock);
+}
+
+char **dkr_sandbox_command_env(DkrSandbox *sandbox, const char *const *changes)
+{
+    g_mutex_lock(&sandbox->lock);
+    char **merged = dkr_env_merge((const char *const *)sandbox->env, changes);
+    g_mutex_unlock(&sandbox->lock);
+    return merged;
+}

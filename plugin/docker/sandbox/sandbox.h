@@ -1,0 +1,72 @@
+/*
+ * One sandbox: the state machine between a handle and its container. At most one of start, stop
+ * and destroy works at a time, others wait for it; commands and transfers run beside with the
+ * DkrLife they took. Every function from any thread; the owner frees it when no call is left.
+ */
+#pragma once
+
+#include "options/sandbox.h"
+#include "sandbox/context.h"
+#include "sandbox/life.h"
+
+typedef struct DkrSandbox DkrSandbox;
+
+typedef enum { /* equal to SPROV_START_* */
+    DKR_START_CREATED = 1,
+    DKR_START_CONNECTED = 2
+} DkrStartOutcome;
+
+enum {
+    DKR_READY_NO_START = 1u << 0,
+    DKR_READY_NO_CREATE = 1u << 1
+};
+
+/* What only the caller of a start can do. */
+typedef struct {
+    /* The image of the options' template, built if it has to be; asked once per start that
+     * creates. *ret_workdir is the directory of its own, or stays NULL. */
+    bool (*resolve_template)(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,
+                             char **ret_image, char **ret_workdir, GError **error);
+    void (*progress)(void *ctx, const char *json);
+    void *ctx;
+} DkrStartHooks;
+
+/* Takes options over. */
+DkrSandbox *dkr_sandbox_new(const DkrContext *context, DkrSandboxOptions *options);
+void dkr_sandbox_free(DkrSandbox *sandbox);
+
+const DkrSandboxOptions *dkr_sandbox_options(const DkrSandbox *sandbox);
+
+/* Reconnects to the container that carries the sandbox's id, or creates one. Calls at the same
+ * time share one attempt; a failed one leaves nothing behind. */
+bool dkr_sandbox_start(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                       const SprWait *wait, DkrStartOutcome *ret_outcome, GError **error);
+
+/* Something done in a life. attempt is called once more, in a new life, when the old one turned
+ * out to be over and may_repeat says that nothing has happened yet. */
+typedef struct {
+    bool (*attempt)(void *ctx, DkrLife *life, GError **error);
+    bool (*may_repeat)(void *ctx);
+    void *ctx;
+} DkrWork;
+
+/* Does it in a sandbox that is ready, started first where flags and options allow it. */
+bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                      const SprWait *wait, const DkrWork *work, GError **error);
+
+bool dkr_sandbox_stop(DkrSandbox *sandbox, const SprWait *wait, GError **error);
+
+/* Final, unless it fails. */
+bool dkr_sandbox_destroy(DkrSandbox *sandbox, const SprWait *wait, GError **error);
+
+bool dkr_sandbox_is_destroyed(DkrSandbox *sandbox);
+
+/* JSON of schema/info.json; describe asks nobody, info asks the engine. g_free() it. */
+char *dkr_sandbox_describe(DkrSandbox *sandbox);
+bool dkr_sandbox_info(DkrSandbox *sandbox, const SprWait *wait, char **ret_json, GError **error);
+
+/* Changes the environment of commands from now on, see env.h. */
+void dkr_sandbox_set_env(DkrSandbox *sandbox, const char *const *changes);
+
+/* The environment of a command: what the sandbox has, with changes on top. dkr_env_free() it. */
+char **dkr_sandbox_command_env(DkrSandbox *sandbox, const char *const *changes);

@@ -1,0 +1,26 @@
+/*
+ * What becomes of a definition before any engine is asked: its Dockerfile, the tag of its image,
+ * where it ends up and which secrets it wants. Made once, read by describe, build and glue;
+ * immutable, any thread.
+ */
+#pragma once
+
+#include "template/definition.h"
+
+typedef struct {
+    int schema_version;
+    char *template_id;
+    char *base;
+    char *dockerfile;
+    json_t *build_args; /* object of strings that the build is given, or NULL */
+    char *workdir;      /* NULL when no operation sets one */
+    GStrv secret_names;
+} DkrRecipe;
+
+bool dkr_recipe_new(const DkrTemplate *tmpl, DkrRecipe **ret_recipe, GError **error);
+void dkr_recipe_free(DkrRecipe *recipe);
+
+/* {"templateId", "dockerfile", "workdir", "secretNames", "schemaVersion"} */
+bool dkr_template_describe(const char *definition_json, char **ret_json, GError **error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrRecipe, dkr_recipe_free)

@@ -1,0 +1,196 @@
+#include <criterion/criterion.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "engine/demux.h"
+#include "engine/endpoint.h"
+#include "engine/failure.h"
+
+/* ------------------------------------------------------------------------- endpoint */
+
+static void resolves_to(const char *config, const char *environment, const char *path,
+                        const char *origin)
+{
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    g_autoptr(GError) error = NULL;
+    cr_assert(dkr_endpoint_resolve(config, environment, &endpoint, &error));
+    cr_assert_str_eq(endpoint->unix_path, path);
+    cr_assert_str_eq(endpoint->origin, origin);
+}
+
+Test(endpoint, configuration_comes_before_environment_before_default)
+{
+    resolves_to("unix:///a.sock", "unix:///b.sock", "/a.sock", "config \"host\"");
+    resolves_to(NULL, "unix:///b.sock", "/b.sock", "DOCKER_HOST");
+    resolves_to("", "", DKR_DEFAULT_SOCKET, "default");
+    resolves_to(NULL, "unix://", DKR_DEFAULT_SOCKET, "DOCKER_HOST");
+}
+
+Test(endpoint, a_wrong_choice_is_an_error_and_no_fallback)
+{
+    const char *wrong[] = {"tcp://127.0.0.1:2375", "unix://relative.sock", "/no/scheme", NULL};
+    for (const char **host = wrong; *host; host++) {
+        DkrEndpoint *endpoint = NULL;
+        g_autoptr(GError) error = NULL;
+        cr_assert_not(dkr_endpoint_resolve(NULL, *host, &endpoint, &error), "%s", *host);
+        cr_assert_null(endpoint);
+        cr_assert_not_null(strstr(error->message, *host), "%s", error->message);
+    }
+}
+
+Test(endpoint, a_password_in_an_address_is_not_repeated)
+{
+    DkrEndpoint *endpoint = NULL;
+    g_autoptr(GError) error = NULL;
+    cr_assert_not(dkr_endpoint_resolve("ssh://me:s3cr3t@far", NULL, &endpoint, &error));
+    cr_assert_null(strstr(error->message, "s3cr3t"), "%s", error->message);
+    cr_assert_not_null(strstr(error->message, "ssh://***@far"), "%s", error->message);
+}
+
+Test(endpoint, a_path_may_be_as_long_as_a_socket_takes_and_no_longer)
+{
+    g_autofree char *name = g_strnfill(106, 's');
+    g_autofree char *fits = g_strconcat("unix:///", name, NULL);
+    g_autofree char *too_long = g_strconcat(fits, "s", NULL);
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    DkrEndpoint *untouched = NULL;
+    g_autoptr(GError) error = NULL;
+    cr_assert(dkr_endpoint_resolve(fits, NULL, &endpoint, NULL));
+    cr_assert_not(dkr_endpoint_resolve(too_long, NULL, &untouched, &error));
+    cr_assert(spr_error_is(error, SPR_E_INVALID_ARGUMENT, "invalid-endpoint"));
+    cr_assert_null(untouched);
+}
+
+/* -------------------------------------------------------------------------- failure */
+
+Test(failure, status_and_text_of_the_engine_become_a_typed_error)
+{
+    g_autoptr(GError) error = NULL;
+    const char *body = "{\"message\":\"no such\\nthing\"}";
+    cr_assert_not(dkr_failure_set(&error, 404, body, strlen(body)));
+    cr_assert(spr_error_is(error, SPR_E_NOT_FOUND, "not-found"));
+    cr_assert_str_eq(error->message, "the engine says: no such thing");
+    cr_assert_eq(dkr_failure_status(error), 404);
+}
+
+Test(failure, a_body_of_plain_text_or_bytes_is_told_in_valid_utf8_and_bounded)
+{
+    g_autoptr(GError) error = NULL;
+    char body[10000];
+    memset(body, 0xff, sizeof body);
+    dkr_failure_set(&error, 500, body, sizeof body);
+    cr_assert(g_utf8_validate(error->message, -1, NULL));
+    cr_assert_lt(strlen(error->message), 2000);
+    cr_assert(spr_error_extra(error)->flags & SPR_ERROR_RETRYABLE);
+}
+
+Test(failure, an_empty_body_still_names_the_status)
+{
+    g_autoptr(GError) error = NULL;
+    dkr_failure_set(&error, 418, "", 0);
+    cr_assert_not_null(strstr(error->message, "418"));
+}
+
+Test(failure, an_engine_that_is_not_there_is_named_with_the_way_out)
+{
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    g_autoptr(GError) error = NULL;
+    cr_assert(dkr_endpoint_resolve("unix:///run/x.sock", NULL, &endpoint, NULL));
+    dkr_failure_unreachable(&error, endpoint, ENOENT);
+    cr_assert(spr_error_is(error, SPR_E_UNAVAILABLE, "engine-unreachable"));
+    cr_assert_not_null(strstr(error->message, "/run/x.sock"));
+    cr_assert_not_null(strstr(error->message, "DOCKER_HOST"));
+    cr_assert_eq(dkr_failure_status(error), 0, "errno is no status");
+}
+
+/* ---------------------------------------------------------------------------- demux */
+
+typedef struct {
+    GString *streams[4];
+} Heard;
+
+static void hear(void *ctx, int stream, const guint8 *data, gsize size)
+{
+    Heard *heard = ctx;
+    cr_assert_gt(size, 0);
+    g_string_append_len(heard->streams[stream], (const char *)data, (gssize)size);
+}
+
+static Heard heard_new(void)
+{
+    Heard heard;
+    for (int i = 0; i < 4; i++)
+        heard.streams[i] = g_string_new(NULL);
+    return heard;
+}
+
+static void heard_free(Heard *heard)
+{
+    for (int i = 0; i < 4; i++)
+        g_string_free(heard->streams[i], TRUE);
+}
+
+static void add_frame(GByteArray *wire, guint8 stream, const void *data, guint32 size)
+{
+    guint8 header[8] = {stream, 0, 0, 0, (guint8)(size >> 24), (guint8)(size >> 16),
+                        (guint8)(size >> 8), (guint8)size};
+    g_byte_array_append(wire, header, sizeof header);
+    g_byte_array_append(wire, data, size);
+}
+
+Test(demux, any_split_of_the_wire_gives_the_same_streams)
+{
+    g_autoptr(GByteArray) wire = g_byte_array_new();
+    add_frame(wire, 1, "out\0put", 7);
+    add_frame(wire, 2, "err", 3);
+    add_frame(wire, 1, "", 0);
+    add_frame(wire, 3, "engine", 6);
+    add_frame(wire, 1, "\xff\x00!", 3);
+    for (gsize step = 1; step <= wire->len; step++) {
+        Heard heard = heard_new();
+        DkrDemux demux = {0};
+        for (gsize at = 0; at < wire->len; at += step)
+            cr_assert(dkr_demux_push(&demux, wire->data + at, MIN(step, wire->len - at), hear,
+                                     &heard, NULL));
+        cr_assert(dkr_demux_is_whole(&demux));
+        cr_assert_eq(heard.streams[1]->len, 10);
+        cr_assert_arr_eq(heard.streams[1]->str, "out\0put\xff\0!", 10);
+        cr_assert_str_eq(heard.streams[2]->str, "err");
+        cr_assert_str_eq(heard.streams[3]->str, "engine");
+        heard_free(&heard);
+    }
+}
+
+Test(demux, a_stream_cut_inside_a_frame_is_not_whole)
+{
+    g_autoptr(GByteArray) wire = g_byte_array_new();
+    add_frame(wire, 1, "0123456789", 10);
+    for (gsize cut = 1; cut < wire->len; cut++) {
+        Heard heard = heard_new();
+        DkrDemux demux = {0};
+        cr_assert(dkr_demux_push(&demux, wire->data, cut, hear, &heard, NULL));
+        cr_assert_not(dkr_demux_is_whole(&demux), "cut at %zu", cut);
+        heard_free(&heard);
+    }
+}
+
+Test(demux, bytes_that_are_no_frame_are_an_error)
+{
+    const guint8 wrong[][8] = {
+        {0, 0, 0, 0, 0, 0, 0, 1},             /* stdin never comes from an engine */
+        {9, 0, 0, 0, 0, 0, 0, 1},             /* unknown stream */
+        {1, 0, 1, 0, 0, 0, 0, 1},             /* not zero where zeros are */
+        {1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}, /* absurd length */
+        {'H', 'T', 'T', 'P', '/', '1', '.', '1'},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        Heard heard = heard_new();
+        DkrDemux demux = {0};
+        g_autoptr(GError) error = NULL;
+        cr_assert_not(dkr_demux_push(&demux, wrong[i], 8, hear, &heard, &error), "row %zu", i);
+        cr_assert(spr_error_is(error, SPR_E_IO, "bad-frame"));
+        heard_free(&heard);
+    }
+}
