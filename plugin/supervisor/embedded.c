@@ -1,6 +1,6 @@
 #include "supervisor/embedded.h"
 
-#include "program_id.h" /* made by the build: PROGRAM_FILE, PROGRAM_ID */
+#include "supervisor/program_id.h" /* made by the build: PROGRAM_FILE, PROGRAM_ID */
 
 __asm__(".pushsection .rodata, \"a\"\n"
         ".balign 16\n"

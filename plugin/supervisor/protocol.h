@@ -44,8 +44,7 @@ typedef enum {
      *    flag MORE when there are further ones */
     SPR_WIRE_LIST = 8,
     /* C: u64 process, u64 offset, u32 most bytes; flags WAIT, TAKE. S: OUTPUT; no bytes with flag
-     *    END at the end; DONE(EAGAIN) without WAIT. Most bytes 0 asks only to be told:
-     *    DONE with value the end offset so far, flag END */
+     *    END at the end; DONE(EAGAIN) without WAIT */
     SPR_WIRE_READ = 9,
     /* C: u64 process; flag WAIT. S: EXITED, or DONE(EAGAIN) */
     SPR_WIRE_WAIT = 10,
@@ -56,12 +55,16 @@ typedef enum {
     SPR_WIRE_FIND = 12,
     /* C: u64 process. S: DONE; EBUSY while it runs */
     SPR_WIRE_FORGET = 13,
-    /* C: gives up the request of this channel (READ, WAIT, WRITE, KILL); no answer */
+    /* C: gives up the request of this channel (READ, WAIT, WATCH, WRITE, KILL); no answer */
     SPR_WIRE_CANCEL = 14,
     /* C: nothing. S: DONE */
     SPR_WIRE_PING = 15,
     /* C: nothing. S: DONE, and the server ends; EPERM when it runs the sandbox's main command */
     SPR_WIRE_SHUTDOWN = 16,
+    /* C: u64 process, u64 offset of output, u64 of errors, u32 SPR_WIRE_READY_* that are wanted; flag
+     *    WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's end, the
+     *    command's end */
+    SPR_WIRE_WATCH = 17,
 
     /* S: u64 process, u32 pid */
     SPR_WIRE_STARTED = 64,
@@ -91,10 +94,10 @@ typedef enum {
 
 /* Of the header. */
 enum {
-    SPR_WIRE_WAIT_FOR_IT = 1u << 0, /* READ, WAIT, WRITE */
+    SPR_WIRE_WAIT_FOR_IT = 1u << 0, /* READ, WAIT, WATCH, WRITE */
     SPR_WIRE_TAKE = 1u << 1,        /* READ: what lies before the offset was taken */
     SPR_WIRE_CLOSE = 1u << 2,       /* WRITE: and then end of file */
-    SPR_WIRE_END = 1u << 3,         /* OUTPUT, DONE: the stream has no more */
+    SPR_WIRE_END = 1u << 3,         /* OUTPUT: the stream has no more */
     SPR_WIRE_MORE = 1u << 4,        /* DONE: go on from value */
     SPR_WIRE_UNSURE = 1u << 5       /* DONE of KILL: some may still run */
 };
@@ -138,6 +141,12 @@ enum {
     SPR_WIRE_EXIT_KILLED = 1u << 1,
     SPR_WIRE_EXIT_UNCONFIRMED = 1u << 2,
     SPR_WIRE_EXIT_LOST = 1u << 3 /* its keeper was killed from inside */
+};
+
+enum {
+    SPR_WIRE_READY_END = 1u << 0,
+    SPR_WIRE_READY_OUT = 1u << SPR_WIRE_OUT,
+    SPR_WIRE_READY_ERR = 1u << SPR_WIRE_ERR
 };
 
 /* PROCESS: u64 process, u32 pid, u32 state, i32 exit code, u32 signal, u32 SPR_WIRE_EXIT_*, u32 0,

@@ -26,7 +26,7 @@ static SprFlow swallow(void *ctx, const void *data, gsize size)
 static gsize run_here(const char *const *argv)
 {
     int out[2];
-    static char bytes[1 << 20];
+    static _Thread_local char bytes[1 << 20];
     gsize total = 0;
     if (pipe(out) < 0)
         exit(1);

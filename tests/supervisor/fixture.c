@@ -9,6 +9,7 @@
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -53,6 +54,8 @@ static Sandbox sandbox_start(const char *const *before, const char *mode, const 
         if ((processes > 0 && setrlimit(RLIMIT_NPROC, &limit) < 0) ||
             (uid != getuid() && (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)))
             _exit(99);
+        /* A test that crashes leaves nothing behind. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         execvp(all->pdata[0], (char **)all->pdata);
         _exit(98);
     }

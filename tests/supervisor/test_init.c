@@ -46,6 +46,7 @@ Test(init, signals_reach_the_main_command)
         g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
         g_auto(Ran) ran = run_shell(client, "while ! grep -q -s 'SigCgt:.*[^0]' /proc/2/status; do "
                                             "sleep 0.01; done; sleep 0.1");
+        cr_expect(ran.ok);
         kill(sandbox.supervisor, signals[i]);
         cr_expect_eq(end_of(&sandbox), codes[i]);
         forget(&sandbox);
@@ -56,6 +57,7 @@ Test(init, alone_it_ends_at_once_on_a_stop_signal)
 {
     Sandbox sandbox = sandbox_init(NULL);
     g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
+    cr_expect(spr_supervisor_is_alive(client));
     gint64 started = g_get_monotonic_time();
     kill(sandbox.supervisor, SIGTERM);
     cr_expect_eq(end_of(&sandbox), 143);
@@ -94,6 +96,7 @@ Test(init, it_has_two_idle_keepers_and_little_memory)
     Sandbox sandbox = sandbox_init(NULL);
     g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
     g_auto(Ran) ran = run_shell(client, "echo hi");
+    cr_expect(ran.ok);
     g_usleep(300000);
     g_autofree char *path =
         g_strdup_printf("/proc/%d/task/%d/children", sandbox.supervisor, sandbox.supervisor);

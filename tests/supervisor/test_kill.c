@@ -53,12 +53,14 @@ static void expect_timed_out(const Ran *ran)
 Test(kill, a_deadline_ends_a_stubborn_tree_every_time)
 {
     g_autofree char *word = unique_word();
+    int ready = 0;
     for (int i = 0; i < MANY; i++) {
         g_auto(Ran) ran = run_marked(supervisor, STUBBORN_TREE, word, 100, 0, NULL);
         expect_timed_out(&ran);
-        cr_assert_str_eq(ran.out->str, "ready\n", "round %d", i);
+        ready += strcmp(ran.out->str, "ready\n") == 0;
         cr_assert_eq(count_processes(word), 0, "round %d", i);
     }
+    cr_expect(ready > 0, "the machine is too slow to tell");
 }
 
 Test(kill, a_fork_bomb_under_a_limit_of_64_is_gone_every_time)
@@ -85,7 +87,6 @@ Test(kill, a_token_ends_the_tree_and_the_call_is_fine)
     g_autofree char *word = unique_word();
     int token = eventfd(1, EFD_CLOEXEC);
     SprWait wait = spr_wait_for(-1);
-    gint64 started = g_get_monotonic_time();
     wait.cancel_fd = token;
     g_auto(Ran) before = run_marked(supervisor, "echo never", word, 0, 0, &wait);
     cr_expect(!before.ok && spr_error_is(before.error, SPR_E_CANCELLED, NULL));
@@ -94,15 +95,14 @@ Test(kill, a_token_ends_the_tree_and_the_call_is_fine)
 
     pid_t firing = fork();
     if (firing == 0) {
-        g_usleep(300000);
+        while (count_processes(word) < 4)
+            g_usleep(1000);
         count = 1;
         _exit(write(token, &count, sizeof count) != sizeof count);
     }
     g_auto(Ran) ran = run_marked(supervisor, STUBBORN_TREE, word, 0, 0, &wait);
     cr_expect(ran.ok && ran.exit.exit_code == 137 && ran.exit.flags == SPR_EXIT_KILLED);
-    cr_expect_str_eq(ran.out->str, "ready\n");
     cr_expect_eq(count_processes(word), 0);
-    cr_expect(g_get_monotonic_time() - started < 10 * G_USEC_PER_SEC);
     waitpid(firing, NULL, 0);
     close(token);
 }
@@ -156,11 +156,14 @@ Test(kill, commands_die_with_their_connection)
     if (client == 0) {
         g_autoptr(SprSupervisor) own = sandbox_connect(&sandbox);
         g_auto(Ran) ran = run_marked(own, STUBBORN_TREE, word, 0, 0, NULL);
-        _exit(0);
+        _exit(ran.ok);
     }
-    for (int i = 0; i < 500 && count_processes(word) < 4; i++)
+    unsigned up = 0;
+    for (int i = 0; i < 500 && up < 4; i++) {
         g_usleep(10000);
-    cr_expect(count_processes(word) >= 4);
+        up = count_processes(word);
+    }
+    cr_expect(up >= 4);
     kill(client, SIGKILL);
     waitpid(client, NULL, 0);
     cr_expect_eq(wait_until_gone(word), 0);
@@ -173,7 +176,7 @@ Test(kill, trees_die_with_the_supervisor)
     g_autoptr(SprSupervisor) client = sandbox_connect(&other);
     g_auto(Ran) ran = run_marked(
         client, "setsid sh -c 'sleep 100; :' x $1 >/dev/null 2>&1 & echo up", word, 0, 0, NULL);
-    cr_expect_eq(count_processes(word), 1);
+    cr_expect(ran.ok && count_processes(word) == 1);
     kill(other.pid, SIGKILL);
     sandbox_stop(&other);
     cr_expect_eq(wait_until_gone(word), 0);
@@ -187,6 +190,21 @@ Test(kill, a_stopped_keeper_goes_on)
     g_auto(Ran) ran = run_shell(supervisor, "kill -STOP $PPID; echo still here");
     cr_expect(ran.ok && ran.exit.exit_code == 0);
     cr_expect_str_eq(ran.out->str, "still here\n");
+}
+
+Test(kill, a_keeper_that_a_tracer_holds_is_ended_with_its_tree)
+{
+    if (getuid() != 0 || system("command -v gdb >/dev/null") != 0)
+        cr_skip_test("this needs root and gdb");
+    g_autofree char *word = unique_word();
+    g_auto(Ran) ran =
+        run_marked(supervisor, "gdb --batch -ex 'shell echo held; sleep 100' -p $PPID 2>/dev/null",
+                   word, 6000, 0, NULL);
+    cr_expect(ran.ok && ran.exit.exit_code == 137 && (ran.exit.flags & SPR_EXIT_TIMED_OUT));
+    cr_expect(strstr(ran.out->str, "held\n") != NULL);
+    cr_expect_eq(wait_until_gone(word), 0);
+    g_auto(Ran) after = run_shell(supervisor, "echo ok");
+    cr_expect_str_eq(after.out->str, "ok\n");
 }
 
 Test(kill, a_killed_keeper_is_an_error_and_the_next_call_works)

@@ -45,6 +45,13 @@ static SprExit wait_for(guint64 id)
     return result;
 }
 
+static bool wait_for_output(guint64 id)
+{
+    guint ready = 0;
+    return spr_process_watch(supervisor, id, SPR_READY_OUT, 0, 0, &patient, &ready, NULL) &&
+           ready == SPR_READY_OUT;
+}
+
 /* Everything from offset to the end of the stream. */
 static GString *read_all(SprSupervisor *client, guint64 id, SprStream stream, guint64 offset)
 {
@@ -200,7 +207,7 @@ Test(process, a_read_waits_for_the_first_byte_and_a_wait_for_the_end)
     cr_expect(!spr_process_read(supervisor, id, SPR_STREAM_OUT, false, &offset, buffer, 10, &count,
                                 NULL, &error));
     cr_expect(spr_error_is(error, SPR_E_WOULD_BLOCK, NULL));
-    cr_assert(spr_process_wait_output(supervisor, id, SPR_STREAM_OUT, 0, &patient, NULL));
+    cr_assert(wait_for_output(id));
     cr_assert(spr_process_read(supervisor, id, SPR_STREAM_OUT, false, &offset, buffer, 10, &count,
                                &patient, NULL));
     cr_expect(count == 5 && offset == 5);
@@ -210,6 +217,37 @@ Test(process, a_read_waits_for_the_first_byte_and_a_wait_for_the_end)
     cr_expect(!spr_process_wait(supervisor, id, &soon, &result, &error));
     cr_expect(spr_error_is(error, SPR_E_TIMEOUT, NULL));
     cr_expect_eq(wait_for(id).exit_code, 0);
+}
+
+Test(process, a_watch_tells_what_is_ready)
+{
+    static const guint all = SPR_READY_END | SPR_READY_OUT | SPR_READY_ERR;
+    SprSpawn how = {.feeds_stdin = true};
+    guint64 id = spawn(&how, "exec 2>/dev/null; read x; echo $x; exec >/dev/null; read x");
+    guint ready = 99;
+    gsize written;
+    cr_assert(spr_process_watch(supervisor, id, all & ~SPR_READY_ERR, 0, 0, NULL, &ready, NULL));
+    cr_expect_eq(ready, 0);
+    cr_assert(spr_process_write(supervisor, id, "one\n", 4, &written, &patient, NULL));
+    cr_assert(wait_for_output(id));
+    cr_assert(spr_process_watch(supervisor, id, all, 4, 0, &patient, &ready, NULL));
+    cr_expect((ready & ~(guint)SPR_READY_OUT) == SPR_READY_ERR, "it closed its errors");
+    cr_assert(spr_process_watch(supervisor, id, SPR_READY_END, 0, 0, NULL, &ready, NULL));
+    cr_expect_eq(ready, 0);
+    cr_assert(spr_process_close_stdin(supervisor, id, &patient, NULL));
+    cr_assert(spr_process_watch(supervisor, id, SPR_READY_END, 0, 0, &patient, &ready, NULL));
+    cr_expect_eq(ready, SPR_READY_END);
+    wait_for(id);
+}
+
+Test(process, one_that_ended_while_held_back_loses_nothing_either)
+{
+    SprSpawn how = {.retain_bytes = 1000, .holds = true};
+    guint64 id = spawn(&how, "seq 1 2000; exit 3");
+    cr_expect_eq(wait_for(id).exit_code, 3);
+    GString *all = read_all(supervisor, id, SPR_STREAM_OUT, 0);
+    cr_expect(all->len == 8893 && g_str_has_suffix(all->str, "\n2000\n"));
+    g_string_free(all, TRUE);
 }
 
 Test(process, input_is_whole_and_ends_when_it_is_closed)
@@ -293,7 +331,7 @@ Test(process, a_signal_that_ends_the_leader_is_a_kill)
     cr_expect(result.exit_code == 143 && result.term_signal == 15 &&
               result.flags == SPR_EXIT_KILLED);
     id = spawn(NULL, "trap '' TERM; echo up; while :; do sleep 0.1; done");
-    cr_assert(spr_process_wait_output(supervisor, id, SPR_STREAM_OUT, 0, &patient, NULL));
+    cr_assert(wait_for_output(id));
     cr_expect(try_kill(id, SIGTERM, SPR_SCOPE_TREE, 100));
     result = wait_for(id);
     cr_expect(result.exit_code == 137 && result.flags == SPR_EXIT_KILLED);

@@ -4,6 +4,7 @@
 #include "supervisor/client/buffer.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -35,7 +36,7 @@ struct SprSupervisor {
     SprSupervisorInfo info;
     SprReceived *received; /* the leader's */
 
-    GMutex lock; /* of everything below */
+    pthread_mutex_t lock; /* of everything below; this one TSan can see */
     GHashTable *channels;
     GQueue waiting; /* channels that follow */
     SprChannel *leader;
@@ -168,7 +169,7 @@ static bool read_once(SprSupervisor *s, bool *ret_broken)
                          SPR_RECEIVED_ROOM - received->end);
         errno_value = errno;
     }
-    g_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->lock);
     if (n > 0) {
         s->received->end += (gsize)n;
         dispatch(s);
@@ -178,7 +179,7 @@ static bool read_once(SprSupervisor *s, bool *ret_broken)
         break_all(s, g_strerror(errno_value));
     }
     *ret_broken = s->broken != NULL;
-    g_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
     return n > 0;
 }
 
@@ -187,11 +188,11 @@ static bool poll_pipe(SprChannel *channel, const SprWait *wait, struct pollfd *e
                       gint64 step_us, bool *ret_over, GError **error)
 {
     SprSupervisor *s = channel->supervisor;
-    g_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->lock);
     bool out = s->unsent.start < s->unsent.end;
     s->leader_polls_out = out;
     hush(channel);
-    g_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
 
     struct pollfd fds[3] = {{.fd = s->pipe.fd, .events = (short)(POLLIN | (out ? POLLOUT : 0))},
                             {.fd = channel->wake, .events = POLLIN},
@@ -203,9 +204,9 @@ static bool poll_pipe(SprChannel *channel, const SprWait *wait, struct pollfd *e
         extra->revents = fds[2].revents;
     *ret_over = ready == 0 || fds[2].revents != 0;
     if (fds[0].revents & POLLOUT) {
-        g_mutex_lock(&s->lock);
+        pthread_mutex_lock(&s->lock);
         flush(s);
-        g_mutex_unlock(&s->lock);
+        pthread_mutex_unlock(&s->lock);
     }
     return true;
 }
@@ -245,21 +246,21 @@ bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *e
     bool ok = true, over = false;
     packet_free(g_steal_pointer(&channel->current));
 
-    g_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->lock);
     while (ok && !over && channel->inbox.length == 0 && !s->broken) {
         if (!s->leader) {
             s->leader = channel;
-            g_mutex_unlock(&s->lock);
+            pthread_mutex_unlock(&s->lock);
             ok = lead(channel, wait, extra, step_us, error);
-            g_mutex_lock(&s->lock);
+            pthread_mutex_lock(&s->lock);
             s->leader = NULL;
             over = true;
         } else {
             g_queue_push_tail_link(&s->waiting, &channel->in_waiting);
             hush(channel);
-            g_mutex_unlock(&s->lock);
+            pthread_mutex_unlock(&s->lock);
             ok = follow(channel, wait, extra, step_us, &over, error);
-            g_mutex_lock(&s->lock);
+            pthread_mutex_lock(&s->lock);
             g_queue_unlink(&s->waiting, &channel->in_waiting);
         }
     }
@@ -272,7 +273,7 @@ bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *e
     }
     if (!first && ok && s->broken)
         ok = fail_broken(s, error);
-    g_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
     if (first)
         g_clear_error(error);
     *ret_frame = first ? channel->current->frame : (SprFrame){0};
@@ -283,7 +284,7 @@ static bool send_bytes(SprChannel *channel, const void *head, gsize head_size, c
                        gsize body_size, bool secret, GError **error)
 {
     SprSupervisor *s = channel->supervisor;
-    g_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->lock);
     bool ok = !s->broken || fail_broken(s, error);
     if (ok && (!spr_unsent_append(&s->unsent, head, head_size) ||
                !spr_unsent_append(&s->unsent, body, body_size))) {
@@ -293,7 +294,7 @@ static bool send_bytes(SprChannel *channel, const void *head, gsize head_size, c
     s->unsent.secret |= secret;
     if (ok)
         flush(s);
-    g_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
     return ok;
 }
 
@@ -320,7 +321,7 @@ SprChannel *spr_channel_new(SprSupervisor *supervisor, GError **error)
     SprChannel *channel = g_new0(SprChannel, 1);
     channel->in_waiting.data = channel;
     channel->wake = -1;
-    g_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->lock);
     bool ok = !s->broken || fail_broken(s, error);
     if (ok && s->spare_fds->len > 0) {
         channel->wake = g_array_index(s->spare_fds, int, s->spare_fds->len - 1);
@@ -336,7 +337,7 @@ SprChannel *spr_channel_new(SprSupervisor *supervisor, GError **error)
         channel->id = ++s->last_channel;
         g_hash_table_insert(s->channels, GUINT_TO_POINTER(channel->id), channel);
     }
-    g_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
     if (!ok)
         g_clear_pointer(&channel, g_free);
     return channel;
@@ -348,7 +349,7 @@ void spr_channel_free(SprChannel *channel)
         return;
     SprSupervisor *s = channel->supervisor;
     packet_free(channel->current);
-    g_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->lock);
     g_hash_table_remove(s->channels, GUINT_TO_POINTER(channel->id));
     for (GList *link; (link = g_queue_pop_head_link(&channel->inbox));)
         packet_free(link->data);
@@ -357,7 +358,7 @@ void spr_channel_free(SprChannel *channel)
         g_array_append_val(s->spare_fds, channel->wake);
     else
         close(channel->wake);
-    g_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
     spr_supervisor_unref(s);
     g_free(channel);
 }
@@ -370,10 +371,10 @@ guint32 spr_channel_id(const SprChannel *channel)
 bool spr_channel_break(SprChannel *channel, const char *what, GError **error)
 {
     SprSupervisor *s = channel->supervisor;
-    g_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->lock);
     break_all(s, what);
     fail_broken(s, error);
-    g_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
     return false;
 }
 
@@ -397,12 +398,12 @@ static bool say_hello(SprSupervisor *s, const SprWait *wait, GError **error)
     if (!channel)
         return false;
     /* HELLO has no channel of its own; its answer comes on 0. */
-    g_mutex_lock(&s->lock);
+    pthread_mutex_lock(&s->lock);
     g_hash_table_steal(s->channels, GUINT_TO_POINTER(channel->id));
     channel->id = 0;
     s->last_channel = 0;
     g_hash_table_insert(s->channels, GUINT_TO_POINTER(0), channel);
-    g_mutex_unlock(&s->lock);
+    pthread_mutex_unlock(&s->lock);
 
     guint8 payload[16];
     SprWireWriter w = {payload, sizeof payload, false};
@@ -428,7 +429,7 @@ bool spr_supervisor_open(const SprPipe *pipe, const SprWait *wait, SprSupervisor
     s->pipe = *pipe;
     s->channels = g_hash_table_new(NULL, NULL);
     s->spare_fds = g_array_new(FALSE, FALSE, sizeof(int));
-    g_mutex_init(&s->lock);
+    pthread_mutex_init(&s->lock, NULL);
     s->received = spr_received_new();
     if (!s->received)
         return spr_fail(error, SPR_E_EXHAUSTED, "memory", "no memory for another connection");
@@ -456,23 +457,23 @@ void spr_supervisor_unref(SprSupervisor *supervisor)
     for (guint i = 0; i < s->spare_fds->len; i++)
         close(g_array_index(s->spare_fds, int, i));
     g_array_unref(s->spare_fds);
-    g_mutex_clear(&s->lock);
+    pthread_mutex_destroy(&s->lock);
     g_free(s->broken);
     g_free(s);
 }
 
 void spr_supervisor_disconnect(SprSupervisor *supervisor)
 {
-    g_mutex_lock(&supervisor->lock);
+    pthread_mutex_lock(&supervisor->lock);
     break_all(supervisor, "it was given up");
-    g_mutex_unlock(&supervisor->lock);
+    pthread_mutex_unlock(&supervisor->lock);
 }
 
 bool spr_supervisor_is_alive(SprSupervisor *supervisor)
 {
-    g_mutex_lock(&supervisor->lock);
+    pthread_mutex_lock(&supervisor->lock);
     bool alive = !supervisor->broken;
-    g_mutex_unlock(&supervisor->lock);
+    pthread_mutex_unlock(&supervisor->lock);
     return alive;
 }
 

@@ -86,16 +86,22 @@ static bool ask(Request *request, SprChannel **ret_channel, const SprWait *wait,
 }
 
 /* For requests that are answered by DONE. */
-static bool ask_done(Request *request, const SprWait *wait, guint16 *ret_flags, GError **error)
+static bool ask_done(Request *request, const SprWait *wait, guint16 *ret_flags, guint64 *ret_value,
+                     GError **error)
 {
+    int errno_value;
+    guint64 value;
     g_autoptr(SprChannel) channel = NULL;
     SprFrame frame;
     if (!ask(request, &channel, wait, &frame, error))
         return false;
     if (frame.header.type != SPR_WIRE_DONE)
         return spr_channel_break(channel, "it answered what was not asked", error);
+    spr_codec_done(frame.payload, frame.header.size, &errno_value, &value);
     if (ret_flags)
         *ret_flags = frame.header.flags;
+    if (ret_value)
+        *ret_value = value;
     return true;
 }
 
@@ -254,20 +260,10 @@ bool spr_process_kill(SprSupervisor *supervisor, guint64 id, int signal, SprScop
     spr_wire_put(&request.w, (guint64)signal, 4);
     spr_wire_put(&request.w, scope, 4);
     spr_wire_put(&request.w, (guint64)MAX(grace_ms, 0), 8);
-    if (!ask_done(&request, wait, &flags, error))
+    if (!ask_done(&request, wait, &flags, NULL, error))
         return false;
     *ret_confirmed = !(flags & SPR_WIRE_UNSURE);
     return true;
-}
-
-static void begin_read(Request *request, SprSupervisor *supervisor, guint64 id, SprStream stream,
-                       guint64 offset, gsize most, bool waits)
-{
-    begin(request, supervisor, id, SPR_WIRE_READ);
-    spr_wire_put(&request->w, offset, 8);
-    spr_wire_put(&request->w, most, 4);
-    request->stream = (guint8)stream;
-    request->flags = waits ? SPR_WIRE_WAIT_FOR_IT : 0;
 }
 
 bool spr_process_read(SprSupervisor *supervisor, guint64 id, SprStream stream, bool take,
@@ -280,8 +276,11 @@ bool spr_process_read(SprSupervisor *supervisor, guint64 id, SprStream stream, b
     gsize most = MIN(room, SPR_WIRE_MAX_DATA);
     if (most == 0)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "buffer", "the buffer has no room");
-    begin_read(&request, supervisor, id, stream, *offset, most, wait != NULL);
-    request.flags |= take ? SPR_WIRE_TAKE : 0;
+    begin(&request, supervisor, id, SPR_WIRE_READ);
+    spr_wire_put(&request.w, *offset, 8);
+    spr_wire_put(&request.w, most, 4);
+    request.stream = (guint8)stream;
+    request.flags = (wait ? SPR_WIRE_WAIT_FOR_IT : 0) | (take ? SPR_WIRE_TAKE : 0);
     if (!ask(&request, &channel, wait, &frame, error))
         return false;
     SprWireReader r = {frame.payload, frame.header.size, false};
@@ -298,12 +297,20 @@ bool spr_process_read(SprSupervisor *supervisor, guint64 id, SprStream stream, b
     return true;
 }
 
-bool spr_process_wait_output(SprSupervisor *supervisor, guint64 id, SprStream stream,
-                             guint64 offset, const SprWait *wait, GError **error)
+bool spr_process_watch(SprSupervisor *supervisor, guint64 id, guint wanted, guint64 out_offset,
+                       guint64 err_offset, const SprWait *wait, guint *ret_ready, GError **error)
 {
     Request request;
-    begin_read(&request, supervisor, id, stream, offset, 0, wait != NULL);
-    return ask_done(&request, wait, NULL, error);
+    guint64 ready;
+    begin(&request, supervisor, id, SPR_WIRE_WATCH);
+    spr_wire_put(&request.w, out_offset, 8);
+    spr_wire_put(&request.w, err_offset, 8);
+    spr_wire_put(&request.w, wanted, 4);
+    request.flags = wait ? SPR_WIRE_WAIT_FOR_IT : 0;
+    if (!ask_done(&request, wait, NULL, &ready, error))
+        return false;
+    *ret_ready = (guint)ready & wanted;
+    return true;
 }
 
 /* ---------------------------------------------------------------------------------- input */
@@ -366,12 +373,12 @@ bool spr_process_resize(SprSupervisor *supervisor, guint64 id, guint16 rows, gui
     begin(&request, supervisor, id, SPR_WIRE_RESIZE);
     spr_wire_put(&request.w, rows, 2);
     spr_wire_put(&request.w, columns, 2);
-    return ask_done(&request, wait, NULL, error);
+    return ask_done(&request, wait, NULL, NULL, error);
 }
 
 bool spr_process_forget(SprSupervisor *supervisor, guint64 id, const SprWait *wait, GError **error)
 {
     Request request;
     begin(&request, supervisor, id, SPR_WIRE_FORGET);
-    return ask_done(&request, wait, NULL, error);
+    return ask_done(&request, wait, NULL, NULL, error);
 }

@@ -77,9 +77,16 @@ bool spr_process_read(SprSupervisor *supervisor, guint64 id, SprStream stream, b
                       guint64 *offset, void *buffer, gsize room, gsize *ret_count,
                       const SprWait *wait, GError **error);
 
-/* Waits until there are bytes from offset on, or the stream's end. */
-bool spr_process_wait_output(SprSupervisor *supervisor, guint64 id, SprStream stream,
-                             guint64 offset, const SprWait *wait, GError **error);
+enum {
+    SPR_READY_END = 1u << 0,
+    SPR_READY_OUT = 1u << SPR_STREAM_OUT,
+    SPR_READY_ERR = 1u << SPR_STREAM_ERR
+};
+
+/* Waits until one of `wanted` is so: bytes from that stream's offset on or its end, the end of the
+ * command. One thread can thus watch all of a process. *ret_ready may be 0 without a wait. */
+bool spr_process_watch(SprSupervisor *supervisor, guint64 id, guint wanted, guint64 out_offset,
+                       guint64 err_offset, const SprWait *wait, guint *ret_ready, GError **error);
 
 /* Waits until all is taken; without a wait takes what fits. Whoever writes from several threads
  * takes turns. SPR_E_CONFLICT, reason "stdin-closed", when nobody reads it. */

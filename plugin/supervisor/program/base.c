@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
+
+#define MOST_DESCRIPTORS 65536
 
 int64_t sup_now_ms(void)
 {
@@ -70,6 +73,24 @@ void sup_close_from(int lowest)
             close(fd);
     }
     closedir(dir);
+}
+
+static struct rlimit descriptors;
+
+void sup_raise_descriptor_limit(void)
+{
+    if (getrlimit(RLIMIT_NOFILE, &descriptors) < 0)
+        return;
+    struct rlimit raised = descriptors;
+    raised.rlim_cur = raised.rlim_max < MOST_DESCRIPTORS ? raised.rlim_max : MOST_DESCRIPTORS;
+    if (raised.rlim_cur > descriptors.rlim_cur)
+        setrlimit(RLIMIT_NOFILE, &raised);
+}
+
+void sup_restore_descriptor_limit(void)
+{
+    if (descriptors.rlim_max > 0)
+        setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
 void sup_reset_signals(void)

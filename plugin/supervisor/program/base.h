@@ -58,5 +58,10 @@ void sup_detach_stdio(void);
 /* Closes everything from `lowest` on, also where close_range is refused. */
 void sup_close_from(int lowest);
 
+/* A server needs more descriptors than a command expects to be allowed: commands get the limit back
+ * that there was. The second one is for the child of a vfork(). */
+void sup_raise_descriptor_limit(void);
+void sup_restore_descriptor_limit(void);
+
 /* Default actions and an empty mask, whatever was inherited. */
 void sup_reset_signals(void);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define DRAIN_MS 100
+#define KEEPER_MS 3000 /* beyond a keeper's own patience */
 
 static unsigned n_commands;
 
@@ -37,11 +38,30 @@ static void drain_is_over(SupTimer *timer)
     sup_command_settle(command);
 }
 
+/* Somebody holds it: a tracer that may. */
+static void keeper_hangs(SupTimer *timer)
+{
+    SupCommand *command = SUP_CONTAINER(SupCommand, patience, timer);
+    if (!command->keeper)
+        return;
+    command->overdue = !command->kill_asked && !command->answered && !sup_requests_kill(command);
+    command->kill_asked |= !command->answered;
+    command->unconfirmed |= !sup_keeper_end(command->keeper);
+}
+
+void sup_command_expect_end(SupCommand *command, int64_t in_ms)
+{
+    if (in_ms < SUP_NEVER / 4)
+        sup_timer_set(&command->patience, in_ms + KEEPER_MS);
+}
+
 void sup_command_put_exited(const SupCommand *command, uint8_t payload[SUP_EXITED_SIZE])
 {
     uint32_t flags = command->result.flags & ~SUP_GONE;
     int32_t status = command->result.status;
     uint32_t number = command->result.signal;
+    if (command->overdue)
+        flags |= SPR_WIRE_EXIT_TIMED_OUT;
     if (command->kill_asked || (flags & (SPR_WIRE_EXIT_TIMED_OUT | SPR_WIRE_EXIT_LOST))) {
         flags |= SPR_WIRE_EXIT_KILLED;
         status = 128 + SIGKILL;
@@ -73,37 +93,38 @@ static bool tell_end(SupCommand *command)
     return false;
 }
 
-static void stop_streams(SupCommand *command)
+static void let_go(SupStream *stream, bool close)
 {
-    sup_stream_close(&command->out);
-    sup_stream_close(&command->err);
-    sup_input_close(&command->input);
+    if (sup_stream_is_held(stream))
+        return;
+    if (close)
+        sup_stream_close(stream);
+    else
+        sup_stream_discard(stream);
 }
 
 void sup_command_free(SupCommand *command)
 {
-    stop_streams(command);
+    sup_stream_close(&command->out);
+    sup_stream_close(&command->err);
+    sup_input_close(&command->input);
     sup_kept_clear(&command->out.kept);
     sup_kept_clear(&command->err.kept);
     sup_timer_clear(&command->drain);
+    sup_timer_clear(&command->patience);
     sup_timer_clear(&command->expiry);
     sup_list_remove(&command->link);
     free(command);
     n_commands--;
 }
 
-/* Background children go on writing and somebody has to read. A terminal is their way in as well.
- */
+/* Background children go on writing and somebody has to read, until they are gone as well. */
 static void go_on_without(SupCommand *command)
 {
     sup_timer_clear(&command->drain);
-    if (command->keeper) {
-        sup_stream_discard(&command->out);
-        sup_stream_discard(&command->err);
-        sup_input_close(&command->input);
-        return;
-    }
-    stop_streams(command);
+    sup_input_close(&command->input);
+    let_go(&command->out, !command->keeper);
+    let_go(&command->err, !command->keeper);
 }
 
 void sup_command_settle(SupCommand *command)
@@ -120,7 +141,7 @@ void sup_command_settle(SupCommand *command)
             sup_list_remove(&command->link);
     }
     if (command->answered && !command->keeper) {
-        stop_streams(command);
+        go_on_without(command);
         if (!command->id)
             sup_command_free(command);
     }
@@ -154,6 +175,7 @@ static SupCommand *command_new(SupConnection *connection, uint32_t channel, cons
     command->out.credit = run->credit_out;
     command->err.credit = run->credit_err;
     sup_timer_init(&command->drain, drain_is_over);
+    sup_timer_init(&command->patience, keeper_hangs);
     sup_timer_init(&command->expiry, NULL);
     sup_list_init(&command->requests);
     sup_list_init(&command->link);
@@ -224,7 +246,11 @@ bool sup_command_run(SupConnection *connection, uint32_t channel, SprWireReader 
         if (command->keeper)
             sup_pool_give_back(command->keeper);
         sup_command_free(command);
+        return true;
     }
+    int64_t grace_ms = run.grace_ms > 0 && run.grace_ms < SUP_NEVER / 4 ? run.grace_ms : 0;
+    if (run.deadline_ms > 0 && run.deadline_ms < SUP_NEVER / 4)
+        sup_command_expect_end(command, run.deadline_ms + grace_ms);
     return true;
 }
 
@@ -261,6 +287,7 @@ static void on_started(SupCommand *command)
 static void lose_keeper(SupCommand *command)
 {
     command->keeper = NULL;
+    sup_timer_clear(&command->patience);
     sup_requests_killed(command, UINT32_MAX, ESRCH, false);
 }
 
@@ -273,6 +300,8 @@ static void on_exited(SupCommand *command, const SupMessage *message)
         command->ended = true;
         sup_stream_mark(&command->out);
         sup_stream_mark(&command->err);
+        if (!command->kill_asked && !(command->flags & SPR_WIRE_RUN_WAIT_BACKGROUND))
+            sup_timer_clear(&command->patience);
     }
     if (message->flags & SUP_GONE)
         lose_keeper(command);
@@ -287,6 +316,7 @@ static void on_exited(SupCommand *command, const SupMessage *message)
 static void on_killed(SupCommand *command, const SupMessage *message)
 {
     bool unsure = message->flags & SPR_WIRE_EXIT_UNCONFIRMED;
+    sup_timer_clear(&command->patience);
     if (message->number != 0) {
         sup_requests_killed(command, message->number, message->status, unsure);
         return;
@@ -328,7 +358,7 @@ void sup_command_lost(SupCommand *command)
         sup_command_free(command);
         return;
     }
-    if (!command->ended)
+    if (!command->ended && !command->kill_asked)
         command->result.flags |= SPR_WIRE_EXIT_LOST;
     command->ended = command->settled = true;
     sup_stream_mark(&command->out);
@@ -390,6 +420,8 @@ void sup_command_end(SupCommand *command, int signal, SprWireScope scope, int64_
     SupMessage message = {
         .type = SUP_KILL, .signal = (uint32_t)signal, .scope = scope, .value = grace_ms};
     sup_keeper_kill(command->keeper, &message);
+    if (ends)
+        sup_command_expect_end(command, grace_ms);
 }
 
 bool sup_command_resize(SupCommand *command, uint32_t rows, uint32_t columns)

@@ -17,6 +17,7 @@ typedef struct SupCommand {
     SupStream out, err;
     SupInput input;
     SupTimer drain;
+    SupTimer patience; /* with a keeper that should have ended the tree */
     SupMessage result;
     uint64_t id; /* of a spawned one */
     uint32_t channel;
@@ -25,6 +26,7 @@ typedef struct SupCommand {
     bool ended;      /* the leader */
     bool settled;    /* time to see the pipes' end is over */
     bool kill_asked; /* the client that runs it wants its end */
+    bool overdue;    /* its keeper let its deadline pass */
     bool unconfirmed;
     bool answered; /* the end was told, or may be */
 
@@ -49,6 +51,9 @@ void sup_command_end(SupCommand *command, int signal, SprWireScope scope, int64_
 
 /* End of file behind what was written. */
 void sup_command_end_input(SupCommand *command);
+
+/* Its keeper has so long to end the tree; a hung one is ended as well. */
+void sup_command_expect_end(SupCommand *command, int64_t in_ms);
 
 bool sup_command_resize(SupCommand *command, uint32_t rows, uint32_t columns);
 

@@ -88,6 +88,7 @@ static int child_main(void *data)
             fail(child, SPR_WIRE_STEP_STDIO);
     }
     setsid();
+    sup_restore_descriptor_limit();
     if (launch->terminal && ioctl(0, TIOCSCTTY, 0) < 0)
         fail(child, SPR_WIRE_STEP_TERMINAL);
     if (child->user->change && !become(child->user))

@@ -18,6 +18,7 @@ int sup_main_start(char *const argv[])
     pid_t pid = vfork();
     if (pid == 0) {
         signal(SIGPIPE, SIG_DFL);
+        sup_restore_descriptor_limit();
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, NULL);

@@ -85,6 +85,24 @@ static void on_message(SupKeeper *keeper, const SupMessage *message)
         madvise(keeper->launch, SUP_REGION_SIZE, MADV_REMOVE);
 }
 
+/* Three descriptors, or none when we had no room for them all: then it is no use and has to end. */
+static bool take_stdio(SupKeeper *keeper, struct msghdr *msg)
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+    int fds[3] = {-1, -1, -1};
+    size_t size = c && c->cmsg_type == SCM_RIGHTS ? c->cmsg_len - CMSG_LEN(0) : 0;
+    if (size > 0)
+        memcpy(fds, CMSG_DATA(c), size < sizeof fds ? size : sizeof fds);
+    if (size == sizeof fds) {
+        become_idle(keeper, fds);
+        return true;
+    }
+    for (int i = 0; i < 3; i++)
+        sup_close(&fds[i]);
+    shutdown(keeper->control.fd, SHUT_RDWR);
+    return false;
+}
+
 /* False when nothing (more) has come. */
 static bool receive(SupKeeper *keeper, bool *ready)
 {
@@ -93,7 +111,6 @@ static bool receive(SupKeeper *keeper, bool *ready)
         struct cmsghdr align;
     } space;
     SupMessage message;
-    int fds[3];
     struct iovec iov = {&message, sizeof message};
     struct msghdr msg = {.msg_iov = &iov,
                          .msg_iovlen = 1,
@@ -102,14 +119,10 @@ static bool receive(SupKeeper *keeper, bool *ready)
     ssize_t n = recvmsg(keeper->control.fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n != sizeof message)
         return false;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    *ready = message.type == SUP_READY && c && c->cmsg_len == CMSG_LEN(sizeof fds);
-    if (*ready) {
-        memcpy(fds, CMSG_DATA(c), sizeof fds);
-        become_idle(keeper, fds);
-    } else {
+    if (message.type == SUP_READY)
+        *ready = take_stdio(keeper, &msg);
+    else
         on_message(keeper, &message);
-    }
     return true;
 }
 
@@ -268,6 +281,14 @@ static void end_remains(pid_t leader)
     SupTree tree = {.root = getpid(), .leader = leader, .session = true};
     if (leader > 0)
         sup_tree_kill(&tree, nap_instead);
+}
+
+bool sup_keeper_end(SupKeeper *keeper)
+{
+    SupTree tree = {.root = keeper->pid, .leader = keeper->launch->leader};
+    bool sure = sup_tree_kill(&tree, nap_instead);
+    kill(keeper->pid, SIGKILL);
+    return sure;
 }
 
 bool sup_pool_ended(pid_t pid)

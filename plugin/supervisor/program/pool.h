@@ -36,6 +36,10 @@ void sup_pool_give_back(SupKeeper *keeper);
 
 void sup_keeper_kill(SupKeeper *keeper, const SupMessage *message);
 
+/* Ends the tree from outside, and the keeper, which does not do it itself. False when some of it
+ * may live on. The end of the keeper is told as ever. */
+bool sup_keeper_end(SupKeeper *keeper);
+
 /* A child of the server ended or stopped; false when it is no keeper. */
 bool sup_pool_ended(pid_t pid);
 void sup_pool_stopped(pid_t pid);

@@ -85,8 +85,12 @@ void sup_process_forget(SupCommand *command)
     sup_kept_clear(&command->err.kept);
     sup_list_remove(&command->link);
     command->id = 0;
-    if (!command->keeper)
+    if (!command->keeper) {
         sup_command_free(command);
+        return;
+    }
+    sup_stream_discard(&command->out);
+    sup_stream_discard(&command->err);
 }
 
 bool sup_process_drop_oldest_output(void)

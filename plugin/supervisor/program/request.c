@@ -13,8 +13,9 @@ typedef struct {
     SupConnection *connection;
     SupCommand *command;
     SprWireHeader header;
-    uint64_t offset;
-    uint32_t most;
+    uint64_t offset, err_offset;
+    uint32_t most;   /* bytes of a READ */
+    uint32_t wanted; /* SPR_WIRE_READY_* of a WATCH */
     uint32_t number; /* of a KILL */
 } Request;
 
@@ -53,7 +54,7 @@ static SupStream *stream_of(SupCommand *command, uint8_t number)
     return number == SPR_WIRE_ERR ? &command->err : &command->out;
 }
 
-/* No more comes: the pipe is closed, or the end was told and the rest thrown away. */
+/* No more comes: the pipe is closed, or the end was told and the rest is thrown away. */
 static bool has_ended(const SupStream *stream)
 {
     return stream->watch.fd < 0 || stream->discard;
@@ -73,11 +74,6 @@ static bool answer_read(Request *request)
         if (!wait)
             sup_connection_done(connection, request->header.channel, EAGAIN, 0, kept->end);
         return !wait;
-    }
-    if (request->most == 0) {
-        sup_connection_done(connection, request->header.channel, 0, ended ? SPR_WIRE_END : 0,
-                            kept->end);
-        return true;
     }
     size_t room;
     uint8_t *at = sup_connection_reserve(connection, &room);
@@ -110,6 +106,21 @@ static bool answer_wait(Request *request)
     return sent;
 }
 
+static bool answer_watch(Request *request)
+{
+    const SupStream *out = &request->command->out, *err = &request->command->err;
+    uint32_t ready = request->command->answered ? SPR_WIRE_READY_END : 0;
+    if (out->kept.end > request->offset || has_ended(out))
+        ready |= SPR_WIRE_READY_OUT;
+    if (err->kept.end > request->err_offset || has_ended(err))
+        ready |= SPR_WIRE_READY_ERR;
+    ready &= request->wanted;
+    if (ready == 0 && request->header.flags & SPR_WIRE_WAIT_FOR_IT)
+        return false;
+    sup_connection_done(request->connection, request->header.channel, 0, 0, ready);
+    return true;
+}
+
 /* Only says that it is worth trying again. */
 static bool answer_write(Request *request)
 {
@@ -129,6 +140,8 @@ static bool answer(Request *request)
         return answer_read(request);
     case SPR_WIRE_WAIT:
         return answer_wait(request);
+    case SPR_WIRE_WATCH:
+        return answer_watch(request);
     case SPR_WIRE_WRITE:
         return answer_write(request);
     default:
@@ -159,6 +172,7 @@ static void answer_those(SupCommand *command, uint8_t type, int stream)
 void sup_requests_output(SupCommand *command, uint8_t stream)
 {
     answer_those(command, SPR_WIRE_READ, stream);
+    answer_those(command, SPR_WIRE_WATCH, -1);
 }
 
 void sup_requests_input(SupCommand *command)
@@ -171,12 +185,22 @@ void sup_requests_ended(SupCommand *command)
     answer_those(command, SPR_WIRE_READ, -1);
     answer_those(command, SPR_WIRE_WRITE, -1);
     answer_those(command, SPR_WIRE_WAIT, -1);
+    answer_those(command, SPR_WIRE_WATCH, -1);
 }
 
 void sup_requests_lose(SupCommand *command)
 {
     while (!sup_list_is_empty(&command->requests))
         finish(SUP_CONTAINER(Request, of_command, command->requests.next), ENOENT, 0, 0);
+}
+
+bool sup_requests_kill(const SupCommand *command)
+{
+    for (const SupLink *at = command->requests.next; at != &command->requests; at = at->next) {
+        if (SUP_CONTAINER(Request, of_command, at)->header.type == SPR_WIRE_KILL)
+            return true;
+    }
+    return false;
 }
 
 void sup_requests_killed(SupCommand *command, uint32_t number, int error, bool unsure)
@@ -266,6 +290,16 @@ static void read_kept(SupConnection *connection, SupCommand *command, SprWireHea
     answer_or_park(connection, command, &request);
 }
 
+static void watch(SupConnection *connection, SupCommand *command, SprWireHeader header,
+                  SprWireReader *r)
+{
+    Request request = {.header = header};
+    request.offset = spr_wire_get(r, 8);
+    request.err_offset = spr_wire_get(r, 8);
+    request.wanted = (uint32_t)spr_wire_get(r, 4);
+    answer_or_park(connection, command, &request);
+}
+
 static void write_input(SupConnection *connection, SupCommand *command, SprWireHeader header,
                         const SprWireReader *r)
 {
@@ -305,8 +339,10 @@ static void kill_process(SupConnection *connection, SupCommand *command, SprWire
         sup_connection_done(connection, header.channel, EINVAL, 0, 0);
     else if (!park(connection, command, &request))
         sup_connection_done(connection, header.channel, ENOMEM, 0, 0);
-    else
+    else {
         sup_keeper_kill(command->keeper, &message);
+        sup_command_expect_end(command, message.value > 0 ? message.value : 0);
+    }
 }
 
 static void resize(SupConnection *connection, SupCommand *command, SprWireHeader header,
@@ -340,6 +376,9 @@ static bool about_process(SupConnection *connection, SprWireHeader header, uint6
         break;
     case SPR_WIRE_WAIT:
         answer_or_park(connection, command, &request);
+        break;
+    case SPR_WIRE_WATCH:
+        watch(connection, command, header, r);
         break;
     case SPR_WIRE_WRITE:
         write_input(connection, command, header, r);
@@ -398,7 +437,8 @@ bool sup_request(SupConnection *connection, SprWireHeader header, SprWireReader 
         cancel(connection, header.channel);
         return true;
     }
-    if (header.type < SPR_WIRE_KILL || header.type > SPR_WIRE_FORGET)
+    bool known = header.type >= SPR_WIRE_KILL && header.type <= SPR_WIRE_FORGET;
+    if (!known && header.type != SPR_WIRE_WATCH)
         return false;
     uint64_t id = spr_wire_get(r, 8);
     if (r->bad || header.stream > SPR_WIRE_ERR)

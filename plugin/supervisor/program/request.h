@@ -19,5 +19,8 @@ void sup_requests_input(SupCommand *command);
 void sup_requests_ended(SupCommand *command);
 void sup_requests_lose(SupCommand *command);
 
+/* Whether a KILL waits for its keeper. */
+bool sup_requests_kill(const SupCommand *command);
+
 /* Its keeper answered KILL `number` with errno. */
 void sup_requests_killed(SupCommand *command, uint32_t number, int error, bool unsure);

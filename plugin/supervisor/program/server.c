@@ -21,11 +21,13 @@
 
 #define ROUND 64
 #define BACKLOG 128
+#define ACCEPT_AGAIN_MS 200 /* when there was no descriptor for a client */
 
 static struct {
     int epoll;
     SupWatch listener, signals;
     SupLink timers;
+    SupTimer listen_again;
     struct epoll_event round[ROUND];
     int round_at, round_size;
     bool stopping;
@@ -114,10 +116,20 @@ static bool is_own(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == getuid();
 }
 
+static void listen_again(SupTimer *timer)
+{
+    (void)timer;
+    sup_watch_set(&server.listener, EPOLLIN);
+}
+
 static void on_connect(SupWatch *watch, uint32_t events)
 {
     (void)events;
     int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED) {
+        sup_watch_set(watch, 0);
+        sup_timer_set(&server.listen_again, ACCEPT_AGAIN_MS);
+    }
     if (fd < 0)
         return;
     if (!is_own(fd) || !sup_connection_open(fd))
@@ -242,12 +254,14 @@ int sup_server_run(int listener, char *const argv[], bool is_init)
     prctl(PR_SET_DUMPABLE, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sup_list_init(&server.timers);
+    sup_timer_init(&server.listen_again, listen_again);
     server.epoll = epoll_create1(EPOLL_CLOEXEC);
     server.listener.fd = listener;
     server.listener.ready = on_connect;
     if (server.epoll < 0 || !take_signals(is_init) || !sup_watch_set(&server.signals, EPOLLIN) ||
         !sup_watch_set(&server.listener, EPOLLIN))
         return 125;
+    sup_raise_descriptor_limit();
     int code = argv ? sup_main_start(argv) : 0;
     if (code != 0)
         return code;

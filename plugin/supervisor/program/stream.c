@@ -93,6 +93,8 @@ void sup_stream_pump(SupStream *stream)
         if (n < 4096 && !stream->command->ended)
             break;
     }
+    if (stream->command->answered && stream->offset >= stream->owed)
+        stream->discard = true;
     /* A pipe whose writers are gone is always ready: one that must wait is not watched at all. */
     sup_watch_set(&stream->watch, blocked ? 0 : EPOLLIN);
     sup_command_output_came(stream->command, stream->number);
@@ -108,7 +110,15 @@ void sup_stream_mark(SupStream *stream)
 
 bool sup_stream_is_done(const SupStream *stream, bool settled)
 {
-    return stream->watch.fd < 0 || (settled && stream->offset >= stream->owed);
+    if (stream->watch.fd < 0)
+        return true;
+    return settled && (stream->offset >= stream->owed || sup_stream_is_held(stream));
+}
+
+bool sup_stream_is_held(const SupStream *stream)
+{
+    return stream->kept.hold && !stream->discard && stream->watch.fd >= 0 &&
+           stream->offset < stream->owed;
 }
 
 void sup_stream_discard(SupStream *stream)

@@ -41,6 +41,9 @@ void sup_stream_mark(SupStream *stream);
 /* Everything owed was passed on, and if not `settled`, the end was seen as well. */
 bool sup_stream_is_done(const SupStream *stream, bool settled);
 
+/* HOLD keeps the leader's last bytes in the pipe until somebody takes what is kept. */
+bool sup_stream_is_held(const SupStream *stream);
+
 void sup_stream_discard(SupStream *stream);
 void sup_stream_close(SupStream *stream);
 

@@ -222,8 +222,8 @@ bool sup_tree_kill(const SupTree *tree, SupReap (*reap)(int wait_ms))
             ;
         if (reaped == SUP_NO_CHILD)
             return true;
-        bool whole = tree->scope == SPR_WIRE_TREE && !tree->session;
-        if (!whole && sup_tree_signal(tree, 0).alive == 0)
+        bool reaps_all = tree->scope == SPR_WIRE_TREE && !tree->session && tree->root == getpid();
+        if (!reaps_all && sup_tree_signal(tree, 0).alive == 0)
             return true;
     } while (sup_now_ms() < until && (count.alive == 0 || count.alive > count.denied));
     return false;

@@ -36,6 +36,6 @@ typedef enum {
 } SupReap;
 
 /* Ends them: stops until nothing new appears, kills, calls reap() as long as it reaps, and all over
- * again until no child is left (of a part of the tree: until none of it is found). False when some
- * live on after two seconds or may not be signalled. */
+ * again until no child is left (of a part of the tree, or another's: until none of it is found).
+ * False when some live on after two seconds or may not be signalled. */
 bool sup_tree_kill(const SupTree *tree, SupReap (*reap)(int wait_ms));
