@@ -78,8 +78,9 @@ Test(exec, a_line_that_looks_like_the_engine_s_own_is_the_program_s)
 Test(exec, thirty_two_mebibytes_on_both_streams_at_once_arrive_exactly)
 {
     EpBox box = ep_shared();
-    char *sums = ep_ask(box.sandbox, "cd /tmp && head -c %u /dev/urandom >big1 && "
-                                     "head -c %u /dev/urandom >big2 && sha256sum big1 big2",
+    char *sums = ep_ask(box.sandbox,
+                        "cd /tmp && head -c %u /dev/urandom >big1 && "
+                        "head -c %u /dev/urandom >big2 && sha256sum big1 big2",
                         32 * MIB, 32 * MIB);
     EpRun run = ep_sh(box.sandbox, "cd /tmp; cat big2 >&2 & cat big1; wait; rm big1 big2");
     check_ran(&run, 0);
@@ -103,8 +104,8 @@ Test(exec, writes_of_any_size_arrive_exactly)
                           writes[i].size * writes[i].count, writes[i].size);
         check_ran(&run, 0);
         cr_assert_eq(run.out.size, writes[i].size * writes[i].count);
-        cr_assert(strstr(run.err.data, ep_sha256(run.out.data, run.out.size)),
-                  "writes of %d bytes", writes[i].size);
+        cr_assert(strstr(run.err.data, ep_sha256(run.out.data, run.out.size)), "writes of %d bytes",
+                  writes[i].size);
     }
     ep_leave(&box);
 }
@@ -119,8 +120,8 @@ static sprov_flow take_slowly(void *ctx, const void *data, size_t size)
 Test(exec, a_slow_taker_of_twenty_mebibytes_gets_all_of_them)
 {
     EpBox box = ep_shared();
-    char *sum = ep_ask(box.sandbox, "head -c %u /dev/urandom >/tmp/slow && sha256sum /tmp/slow",
-                       20 * MIB);
+    char *sum =
+        ep_ask(box.sandbox, "head -c %u /dev/urandom >/tmp/slow && sha256sum /tmp/slow", 20 * MIB);
     EpBytes bytes = {0};
     sprov_sink slow = ep_sink(&bytes);
     slow.write = take_slowly;
@@ -242,10 +243,8 @@ Test(exec, a_missing_program_is_127_and_one_that_is_none_is_126)
     static const struct {
         const char *program;
         int exit_code;
-    } cases[] = {{"/no/such/program", 127},
-                 {"no-such-program", 127},
-                 {"/etc/passwd", 126},
-                 {"/etc", 126}};
+    } cases[] = {
+        {"/no/such/program", 127}, {"no-such-program", 127}, {"/etc/passwd", 126}, {"/etc", 126}};
     for (size_t i = 0; i < 4; i++) {
         EpRun run = run_argv(box.sandbox, (const char *const[]){cases[i].program, "x", NULL});
         check_ran(&run, cases[i].exit_code);

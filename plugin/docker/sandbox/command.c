@@ -15,6 +15,7 @@
 
 #define STDIN_SIZE (64u << 10)
 #define END_LIMIT_MS (10 * 1000)
+#define LOOK_AGAIN_MS 100
 /* An engine's text about a failed start is one short chunk that ends in CR LF. */
 #define HELD_MOST (8u << 10)
 #define HELD_STEP_US (100 * 1000)
@@ -239,19 +240,31 @@ static bool pump_to_end(Run *run, gint64 limit_ms)
 
 /* --------------------------------------------------------------------------- endings */
 
+/* Until something was found or the stream is over: the engine answers a start before the command's
+ * first process bears its token. */
+static bool kill_until_found(Run *run, guint *ret_found, guint *ret_left, GError **error)
+{
+    gint64 until_us = spr_deadline_after(END_LIMIT_MS);
+    do {
+        if (!dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
+                           ret_found, ret_left, error))
+            return false;
+    } while (*ret_found == 0 && !pump_to_end(run, LOOK_AGAIN_MS) &&
+             g_get_monotonic_time() < until_us);
+    return true;
+}
+
 /* Ends the tree. False when nothing of it was there any more: it had ended by itself. */
 static bool end_tree(Run *run)
 {
     guint asked = 0, found = 0, left = 0;
     g_autoptr(GError) error = NULL;
-    const char *user = run->command->user;
     if (run->command->grace_ms > 0 &&
-        dkr_kill_tree(run->context, run->container, user, run->token, SIGTERM, &asked, &left,
-                      NULL) &&
+        dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGTERM,
+                      &asked, &left, NULL) &&
         asked > 0)
         pump_to_end(run, run->command->grace_ms);
-    if (!dkr_kill_tree(run->context, run->container, user, run->token, SIGKILL, &found, &left,
-                       &error)) {
+    if (!kill_until_found(run, &found, &left, &error)) {
         spr_log(&run->context->log, SPR_LOG_WARNING, "exec", "a command could not be ended: %s",
                 error->message);
         run->result->flags |= DKR_COMMAND_UNCONFIRMED;
