@@ -1,5 +1,7 @@
 #include "engine/lane.h"
 
+#include "engine/multi.h"
+
 #include <stdbool.h>
 
 #define IDLE_MOST 8
@@ -29,7 +31,7 @@ DkrLane *dkr_lane_take(DkrLanes *lanes)
     if (lane)
         return lane;
     lane = g_new0(DkrLane, 1);
-    lane->multi = curl_multi_init();
+    lane->multi = dkr_multi_new();
     lane->easy = curl_easy_init();
     return lane;
 }
