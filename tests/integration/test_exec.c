@@ -218,9 +218,10 @@ static bool blocks(void *ctx)
     return __atomic_load_n((int *)ctx, __ATOMIC_ACQUIRE) > 0;
 }
 
-Test(exec, a_blocked_taker_of_a_flood_costs_its_command_and_no_other)
+/* An engine must not be left waiting; a supervisor holds the command back instead. */
+Test(exec, without_supervisor_a_blocked_taker_of_a_flood_costs_its_command_and_no_other)
 {
-    EpBox box = ep_box(NULL);
+    EpBox box = ep_box("\"supervisor\":\"off\"");
     ep_start(box.sandbox);
     Flood f = {.sandbox = box.sandbox};
     pthread_t thread;
@@ -284,12 +285,19 @@ Test(exec, a_folder_a_user_or_an_argument_that_cannot_be_is_a_typed_error)
     long_word[sizeof long_word - 1] = '\0';
     request.argv = (const char *const[]){"echo", long_word, NULL};
     check_refused(box.sandbox, &request, SPROV_E_INVALID_ARGUMENT, "too-long", "128 KiB");
-    request.argv = (const char *const[]){"\xff\xfe", NULL};
-    check_refused(box.sandbox, &request, SPROV_E_INVALID_ARGUMENT, "not-utf8", "UTF-8");
     request.argv = NULL;
     request.command = "";
     check_refused(box.sandbox, &request, SPROV_E_INVALID_ARGUMENT, "no-command", "command");
     ep_leave(&box);
+}
+
+Test(exec, without_supervisor_what_is_no_utf8_is_a_typed_error)
+{
+    EpBox box = ep_box("\"supervisor\":\"off\"");
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.argv = (const char *const[]){"\xff\xfe", NULL};
+    check_refused(box.sandbox, &request, SPROV_E_INVALID_ARGUMENT, "not-utf8", "UTF-8");
+    ep_destroy(&box);
 }
 
 Test(exec, a_removed_working_directory_is_told_and_healed_by_making_it)

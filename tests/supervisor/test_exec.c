@@ -87,7 +87,7 @@ Test(exec, what_cannot_start_says_why)
 
     g_auto(Ran) cwd =
         run_command(supervisor, &(SprCommand){.command = "true", .cwd = "/no/dir"}, NULL, NULL);
-    cr_expect(!cwd.ok && spr_error_is(cwd.error, SPR_E_NOT_FOUND, "cwd"));
+    cr_expect(!cwd.ok && spr_error_is(cwd.error, SPR_E_NOT_FOUND, "bad-cwd"));
     cr_expect(strstr(cwd.error->message, "/no/dir"));
     g_auto(Ran) user =
         run_command(supervisor, &(SprCommand){.command = "true", .user = "nobody!"}, NULL, NULL);

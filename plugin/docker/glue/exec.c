@@ -123,7 +123,7 @@ static bool attempt(void *ctx, DkrLife *life, GError **error)
     const sprov_exec_request *r = &exec->request;
     const DkrSandboxOptions *options = dkr_sandbox_options(exec->gc->sandbox->sandbox);
     const char *shell[] = {"/bin/sh", "-c", r->command, NULL};
-    g_autofree char *cwd = r->cwd ? dkr_life_absolute(life, r->cwd) : NULL;
+    g_autofree char *cwd = dkr_life_absolute(life, r->cwd ? r->cwd : life->workdir);
     DkrCommand command = {
         .argv = r->argv ? r->argv : shell,
         .env = (const char *const *)exec->env,

@@ -17,7 +17,7 @@
 #define LABEL_ID "mastra.sandbox.id"
 #define CLEANUP_LIMIT_MS (30 * 1000)
 /* How long a main process that is not the keep-alive is watched for an end at once. */
-#define WATCH_MS 250
+#define WATCH_MS 500
 /* An engine reserves a name some time before it lists the container that has it. */
 #define UNSEEN_LIMIT_MS (10 * 1000)
 #define UNSEEN_STEP_US (50 * 1000)
