@@ -47,8 +47,7 @@ static void take_exit(const SprExit *from, DkrCommandResult *to)
     to->err_bytes = from->err_bytes;
 }
 
-/* Its connection broke: with its container, or alone? */
-static bool fail_broken(const DkrVenue *place, GError *why, GError **error)
+bool dkr_venue_is_over(const DkrVenue *place)
 {
     SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
     json_auto_t *inspect = NULL;
@@ -56,9 +55,14 @@ static bool fail_broken(const DkrVenue *place, GError *why, GError **error)
     bool found = dkr_container_inspect(place->context->client, place->container, &wait, &inspect,
                                        &asking);
     json_t *state = json_object_get(inspect, "State");
-    bool over = found ? !json_is_true(json_object_get(state, "Running"))
-                      : dkr_failure_status(asking) == 404;
-    if (!over) {
+    return found ? !json_is_true(json_object_get(state, "Running"))
+                 : dkr_failure_status(asking) == 404;
+}
+
+/* Its connection broke: with its container, or alone? */
+static bool fail_broken(const DkrVenue *place, GError *why, GError **error)
+{
+    if (!dkr_venue_is_over(place)) {
         spr_error_add_flags(&why, SPR_ERROR_RETRYABLE);
         g_propagate_error(error, why);
         return false;
@@ -109,10 +113,8 @@ static bool run_supervised(const DkrVenue *place, SprSupervisor *supervisor, con
     return ok;
 }
 
-/* The supervisor of the container's own user changes users where it may; another one is started
- * through the engine where it may not. *ret_user is what is left to change. */
-static bool get_supervisor(const DkrVenue *place, const char *user, const SprWait *wait,
-                           SprSupervisor **ret_supervisor, const char **ret_user, GError **error)
+bool dkr_venue_supervisor(const DkrVenue *place, const char *user, const SprWait *wait,
+                          SprSupervisor **ret_supervisor, const char **ret_user, GError **error)
 {
     *ret_user = user;
     if (!dkr_link_get(place->link, NULL, wait, ret_supervisor, error))
@@ -131,7 +133,7 @@ bool dkr_run(const DkrVenue *place, const DkrCommand *command, const SprWait *wa
     const char *user = NULL;
     *ret_result = (DkrCommandResult){0};
     if (place->link &&
-        !get_supervisor(place, command->user, wait, &supervisor, &user, error))
+        !dkr_venue_supervisor(place, command->user, wait, &supervisor, &user, error))
         return false;
     if (!supervisor)
         return dkr_command_run(place->context, place->container, command, wait, ret_result, error);
