@@ -103,6 +103,15 @@ def exception_ends_the_call(_provider, sandbox):
     refused(sprov.NOT_FOUND, "no-such-file", sandbox.read_file, b"/tmp/half")
 
 
+def source_that_stores_no_count_is_no_end(_provider, sandbox):
+    """ctypes swallows an exception and answers what it finds, such as 0 for SPROV_SOURCE_OK."""
+    source = sprov.Source(fd=-1, size=2**64 - 1, read=sprov.Read(lambda *_: sprov.OK))
+    request = sprov.WriteRequest(path=b"/tmp/half", source=ctypes.pointer(source))
+    refused(sprov.REFUSED, "source-gave-up", sprov.check, sandbox.api.write_file, sandbox.handle,
+            request, None)
+    refused(sprov.NOT_FOUND, "no-such-file", sandbox.read_file, b"/tmp/half")
+
+
 def cancelled_through_a_descriptor(_provider, sandbox):
     readable, writable = os.pipe()
     cancel = sprov.Cancel(fd=readable)
@@ -199,9 +208,9 @@ def destroys(provider, sandbox):
 
 CASES = [layout_is_that_of_the_headers, entry_describes_the_provider, wrong_option_is_named, starts,
          streams_are_exact, standard_input_is_fed, files_go_both_ways, call_in_callback_is_refused,
-         exception_ends_the_call, cancelled_through_a_descriptor, many_threads,
-         forked_child_is_refused, output_is_pulled_in_an_event_loop, exits_with_calls_in_flight,
-         destroys]
+         exception_ends_the_call, source_that_stores_no_count_is_no_end,
+         cancelled_through_a_descriptor, many_threads, forked_child_is_refused,
+         output_is_pulled_in_an_event_loop, exits_with_calls_in_flight, destroys]
 
 
 def main():
