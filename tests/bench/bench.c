@@ -1,7 +1,7 @@
 /*
- * bench: serves tests/bench/run as the subjects that are C. Commands come as lines on standard input,
- * `SUBJECT exec N`, `SUBJECT callers N M`, `SUBJECT life`; each is answered with one line of JSON,
- * times in milliseconds. Started as: bench SOCKET IMAGE PROVIDER.
+ * bench: serves tests/bench/run as the subjects that are C. Commands come as lines on standard
+ * input, `SUBJECT exec N`, `SUBJECT callers N M`, `SUBJECT life`; each is answered with one line of
+ * JSON, times in milliseconds. Started as: bench SOCKET IMAGE PROVIDER.
  */
 #include "bench.h"
 

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-
 void bench_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 double bench_now_ms(void);
 

@@ -10,7 +10,7 @@ extern char **environ;
 
 void bench_host_run(void *unused)
 {
-    static char *const argv[] = {"sh", "-c", "echo hi", NULL};
+    static const char *const argv[] = {"sh", "-c", "echo hi", NULL};
     int out[2];
     char bytes[16];
     size_t got = 0;
@@ -20,7 +20,7 @@ void bench_host_run(void *unused)
         bench_die("host: no pipe");
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    int failed = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+    int failed = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(out[1]);
     if (failed)
