@@ -30,7 +30,7 @@ static void collect(GOptionEntry *entries, HsCli *cli, Raw *raw, const HsCommand
         {HS_OPT_PROVIDER,
          {"provider", 'p', 0, TEXT, &raw->provider,
           "path of a provider, or its name in SANDBOX_PROVIDER_PATH (docker)", "P"}},
-        {HS_OPT_PROVIDER,
+        {HS_OPT_PROVIDER | HS_OPT_CONFIG,
          {"config", 0, 0, TEXT, &raw->config, "configuration of the provider", "JSON|@FILE"}},
         {HS_OPT_OPTIONS,
          {"options", 'o', 0, TEXT, &raw->options, "options of the sandbox", "JSON|@FILE"}},

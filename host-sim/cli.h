@@ -28,6 +28,7 @@ enum {
 /* Which of the shared options a command takes. --log-level, --log-json and --help all take. */
 enum {
     HS_OPT_PROVIDER = 1u << 0, /* --provider --config */
+    HS_OPT_CONFIG = 1u << 5,   /* --config alone */
     HS_OPT_OPTIONS = 1u << 1,  /* --options */
     HS_OPT_ID = 1u << 2,       /* --id */
     HS_OPT_IDS = 1u << 3,      /* --id more than once, and ids as plain arguments */

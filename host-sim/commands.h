@@ -14,3 +14,6 @@ extern const HsCommand hs_cmd_rm;
 extern const HsCommand hs_cmd_ls;
 extern const HsCommand hs_cmd_read;
 extern const HsCommand hs_cmd_write;
+extern const HsCommand hs_cmd_build;
+extern const HsCommand hs_cmd_template;
+extern const HsCommand hs_cmd_check;

@@ -21,10 +21,22 @@ as_root() {
     fi
 }
 
+# quietly WHAT COMMAND...: shows the command's output only when it fails.
+quietly() {
+    local what=$1 output
+    shift
+    say "$what"
+    output=$("$@" 2>&1) || {
+        printf '%s\n' "$output" >&2
+        die "$what: failed"
+    }
+}
+
 # need_packages PACKAGE...: Debian packages. No service starts on their account, and nothing that
 # is installed is removed for them.
 need_packages() {
     local missing=() package
+    command -v dpkg-query > /dev/null || return 0 # not Debian: the build says what it misses
     for package in "$@"; do
         case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null) in
         installed) ;;
@@ -32,10 +44,7 @@ need_packages() {
         esac
     done
     [ ${#missing[@]} -gt 0 ] || return 0
-    command -v apt-get > /dev/null || die "needs the Debian packages ${missing[*]}"
-    say "Installing ${missing[*]}"
-    as_root apt-get update -qq >&2 || die "apt-get update failed"
-    as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qq -y \
-        --no-install-recommends --no-remove "${missing[@]}" >&2 ||
-        die "apt-get could not install ${missing[*]}"
+    quietly 'Refreshing the list of Debian packages' as_root apt-get update -q
+    quietly "Installing ${missing[*]}" as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+        apt-get install -q -y --no-install-recommends --no-remove "${missing[@]}"
 }

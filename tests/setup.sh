@@ -7,17 +7,6 @@ cd "$root" || exit 1
 # shellcheck source=tests/engines/lib.sh
 . tests/engines/lib.sh
 
-# quietly WHAT COMMAND...: shows the command's output only when it fails.
-quietly() {
-    local what=$1 output
-    shift
-    say "$what"
-    output=$("$@" 2>&1) || {
-        printf '%s\n' "$output" >&2
-        die "$what: failed"
-    }
-}
-
 # setup_build OPTION...: builds everything; each OPTION (-Dname=value) is set if it is not.
 setup_build() {
     need_packages build-essential meson ninja-build pkg-config python3 musl-tools \

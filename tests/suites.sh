@@ -61,10 +61,12 @@ run_scripts() {
 
 # start_private_engine NAME: sets DOCKER_HOST; what was not up before goes down at the end.
 start_private_engine() {
-    engine_runs "$1" || started+=("$1")
+    local ran=
+    ! engine_runs "$1" || ran=1
     DOCKER_HOST=$(tests/engines/up "$1") || {
         count_failure "engine $1 did not come up"
         return 1
     }
     export DOCKER_HOST
+    [ -n "$ran" ] || started+=("$1")
 }

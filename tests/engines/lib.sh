@@ -1,4 +1,4 @@
-# Sourced by up, down and images: where a private engine lives, whether it runs, how to talk to it.
+# Sourced by up, down, images and setup.sh: where a private engine lives, whether it runs, how to talk to it.
 # shellcheck shell=bash
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -66,7 +66,7 @@ engine_pid() {
     echo "$pid"
 }
 
-# api PATH [CURL-ARGUMENT...]: one request to the engine that DOCKER_HOST names.
+# engine_api PATH [CURL-ARGUMENT...]: one request to the engine that DOCKER_HOST names.
 engine_api() {
     local path=$1 target=() base
     shift
@@ -150,9 +150,10 @@ unmount_rest() {
     done
 }
 
-# The engine's bridge, with the rules of the packet filter that it left for it.
+# The engine's bridge, if it is this folder's, with the rules of the packet filter left for it.
 delete_bridge() {
     local table rule
+    [ "$(cat "/sys/class/net/$bridge/ifalias" 2> /dev/null)" = "$dir" ] || return 0
     for table in nat filter raw; do
         iptables -t "$table" -S 2> /dev/null | grep -E -e "-[io] $bridge( |$)| -s ${address%1/16}" | sed 's/^-A/-D/' |
             while read -r rule; do
@@ -160,7 +161,5 @@ delete_bridge() {
                 iptables -t "$table" $rule 2> /dev/null || true
             done || true
     done
-    if [ "$(cat "/sys/class/net/$bridge/ifalias" 2> /dev/null)" = "$dir" ]; then
-        ip link delete "$bridge"
-    fi
+    ip link delete "$bridge"
 }

@@ -47,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (failure) {
         require(failure->exit_code >= -1 && failure->exit_code <= 255);
         require(g_utf8_validate(failure->output, -1, NULL));
+        require(strlen(failure->output) <= DKR_STEP_OUTPUT_MAX);
     }
     return 0;
 }

@@ -272,6 +272,30 @@ Test(template_build, tells_the_step_the_exit_code_and_the_output_of_recorded_fai
     check_recorded_failure("26.1-fail.jsonl");
 }
 
+/* A failing step of our own rendering, as 26.1 names it. */
+Test(template_build, tells_the_command_behind_an_exec_form)
+{
+    static const char vertex[] = "\x0a\x3f\x0a\x01"
+                                 "d"
+                                 "\x1a\x28"
+                                 "[2/2] RUN [\"/bin/sh\",\"-c\",\"false\\ntrue\"]"
+                                 "\x32\x02\x08\x01\x3a\x0c"
+                                 "exit code: 1";
+    g_autofree char *base64 = g_base64_encode((const guchar *)vertex, sizeof vertex - 1);
+    g_autofree char *answer = g_strdup_printf("{\"id\":\"moby.buildkit.trace\",\"aux\":\"%s\"}"
+                                              "{\"error\":\"exit code: 1\"}",
+                                              base64);
+    g_autoptr(DkrTemplateImage) image = NULL;
+    g_autoptr(GError) error = NULL;
+    FakeEngine fake = fake_with(answer);
+    cr_assert_not(build(&fake, definition, false, &image, &error));
+    cr_expect(strstr(error->message, "step \"false true\" failed with exit code 1"), "%s",
+              error->message);
+    cr_expect(strstr(spr_error_extra(error)->detail, "\"command\":\"false\\ntrue\""), "%s",
+              spr_error_extra(error)->detail);
+    fake_clear(&fake);
+}
+
 static void check_recorded_refusal(const char *name)
 {
     g_autofree char *answer = recorded(name);

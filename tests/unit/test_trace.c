@@ -202,7 +202,7 @@ Test(progress, the_cause_is_told_from_what_was_cancelled_beside_it)
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(GString) told = g_string_new(NULL);
     g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
-    put_vertex(record, "a", "RUN slow", "sc", "context canceled");
+    put_vertex(record, "a", "RUN slow", "sc", "process \"echo exit code: 5\": context canceled");
     put_vertex(record, "b", "COPY x", "sc", "not found");
     feed(progress, record);
     g_autoptr(DkrStepFailure) copy = dkr_progress_failure(progress);
@@ -247,6 +247,21 @@ Test(progress, the_newest_64_kib_of_output_are_kept)
     cr_expect_eq(strlen(failure->output), DKR_STEP_OUTPUT_MAX - 1, "%zu", strlen(failure->output));
     cr_expect(g_str_has_prefix(failure->output, "é"));
     cr_expect(g_str_has_suffix(failure->output, "é!"));
+}
+
+Test(progress, output_that_is_no_text_is_no_longer_than_any)
+{
+    g_autoptr(GByteArray) record = g_byte_array_new();
+    g_autoptr(GString) told = g_string_new(NULL);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
+    g_autofree char *bytes = g_malloc(DKR_STEP_OUTPUT_MAX);
+    memset(bytes, 0xff, DKR_STEP_OUTPUT_MAX);
+    put_vertex(record, "a", "RUN x", "s", NULL);
+    put_log(record, "a", 1, bytes, DKR_STEP_OUTPUT_MAX);
+    put_vertex(record, "a", "RUN x", "sc", "exit code: 1");
+    feed(progress, record);
+    g_autoptr(DkrStepFailure) failure = dkr_progress_failure(progress);
+    cr_expect_eq(strlen(failure->output), DKR_STEP_OUTPUT_MAX / 3 * 3);
 }
 
 Test(progress, a_malformed_record_is_an_error_of_its_own)

@@ -92,14 +92,16 @@ static void tell(DkrProgress *progress, Step *step, DkrStepStatus status)
     progress->visitor.step(progress->ctx, number, step->name, status);
 }
 
-/* "process ... did not complete successfully: exit code: 42", in all versions. */
+/* "process ... did not complete successfully: exit code: 42" ends so in all versions; the command
+ * before it may hold the same words. */
 static int exit_code_of(const char *message)
 {
     static const char mark[] = "exit code: ";
     const char *at = g_strrstr(message, mark);
-    if (!at || !g_ascii_isdigit(at[strlen(mark)]))
+    const char *digits = at ? at + strlen(mark) : "";
+    if (*digits == '\0' || digits[strspn(digits, "0123456789")] != '\0')
         return -1;
-    return (int)MIN(g_ascii_strtoull(at + strlen(mark), NULL, 10), 255);
+    return (int)MIN(g_ascii_strtoull(digits, NULL, 10), 255);
 }
 
 /* When a step fails, those that ran beside it are cancelled and fail too. */
@@ -107,7 +109,7 @@ static int likelihood(const Step *step)
 {
     if (exit_code_of(step->message) >= 0)
         return 2;
-    return strstr(step->message, "context canceled") ? 0 : 1;
+    return g_str_has_suffix(step->message, "context canceled") ? 0 : 1;
 }
 
 static void finish_failed(DkrProgress *progress, Step *step, DkrTraceBytes message)
@@ -195,14 +197,16 @@ bool dkr_progress_feed(DkrProgress *progress, const void *record, gsize size, GE
     return dkr_trace_decode(record, size, &visitor, progress, error);
 }
 
+/* Bytes that are no UTF-8 grow when they are replaced, so the cut comes last. */
 static char *output_text(const GByteArray *output)
 {
     if (!output)
         return g_strdup("");
-    gsize from = output->len > DKR_STEP_OUTPUT_MAX ? output->len - DKR_STEP_OUTPUT_MAX : 0;
-    while (from > 0 && from < output->len && (output->data[from] & 0xc0) == 0x80)
+    g_autofree char *text = g_utf8_make_valid((const char *)output->data, (gssize)output->len);
+    gsize size = strlen(text), from = size > DKR_STEP_OUTPUT_MAX ? size - DKR_STEP_OUTPUT_MAX : 0;
+    while (((guchar)text[from] & 0xc0) == 0x80)
         from++;
-    return g_utf8_make_valid((const char *)output->data + from, (gssize)(output->len - from));
+    return g_strdup(text + from);
 }
 
 DkrStepFailure *dkr_progress_failure(const DkrProgress *progress)

@@ -26,6 +26,34 @@ bool dkr_image_inspect(DkrClient *client, const char *image, const SprWait *wait
     return true;
 }
 
+bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wait,
+                    json_t **ret_array, GError **error)
+{
+    g_autofree char *filters = g_strdup_printf("{\"reference\":[\"%s\"]}", repository);
+    g_autofree char *escaped = spr_url_escape(filters);
+    g_autofree char *path = g_strdup_printf("/images/json?filters=%s", escaped);
+    DkrRequest request = {.method = "GET", .path = path};
+    json_auto_t *answer = NULL;
+    if (!dkr_client_json(client, &request, wait, &answer, error))
+        return false;
+    if (!json_is_array(answer))
+        return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's list of images is none");
+    *ret_array = g_steal_pointer(&answer);
+    return true;
+}
+
+bool dkr_image_remove(DkrClient *client, const char *image, const SprWait *wait, GError **error)
+{
+    g_autofree char *escaped = spr_url_escape(image);
+    g_autofree char *path = g_strdup_printf("/images/%s", escaped);
+    DkrRequest request = {.method = "DELETE", .path = path};
+    g_autoptr(GError) why = NULL;
+    if (dkr_client_json(client, &request, wait, NULL, &why) || dkr_failure_status(why) == 404)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 /* ------------------------------------------------------------------------------ pull */
 
 typedef struct {

@@ -9,6 +9,13 @@
 bool dkr_image_inspect(DkrClient *client, const char *image, const SprWait *wait,
                        json_t **ret_object, GError **error);
 
+/* The images of a repository, any tag. */
+bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wait,
+                    json_t **ret_array, GError **error);
+
+/* One that is gone is success; one that a container uses is SPR_E_CONFLICT, naming it. */
+bool dkr_image_remove(DkrClient *client, const char *image, const SprWait *wait, GError **error);
+
 /* Called with one progress object (schema/progress.json, type "pull") as JSON text. */
 typedef void (*DkrProgressFn)(void *ctx, const char *json);
 

@@ -91,6 +91,8 @@ static bool check_size(const DkrJsonStream *stream, const char *start, const cha
 
 bool dkr_json_stream_push(DkrJsonStream *stream, const void *data, gsize size, GError **error)
 {
+    if (size == 0) /* data may be NULL then */
+        return true;
     const char *start = data, *end = start + size;
     for (const char *at = start; at < end; at++) {
         if (stream->depth > 0) {

@@ -43,7 +43,7 @@ void glue_done(const sprov_provider *provider, void (*done)(void *), void *ctx)
 static void write_error(sprov_error *error, const GError *failure)
 {
     const SprErrorPrivate *extra = spr_error_extra(failure);
-    if (!error || error->struct_size < sizeof *error)
+    if (!error || !glue_check_result(error, sizeof *error, "error", NULL))
         return;
     error->code = failure->domain == SPR_ERROR ? failure->code : SPROV_E_INTERNAL;
     error->flags = extra->flags;
@@ -128,7 +128,8 @@ bool glue_begin_provider(GlueCall *gc, sprov_provider *provider, const sprov_cal
                          gint64 default_ms, sprov_error *error)
 {
     *gc = (GlueCall){.error = error};
-    return glue_check_pointer(provider, "provider", &gc->failure) &&
+    return glue_check_result(error, sizeof *error, "error", &gc->failure) &&
+           glue_check_pointer(provider, "provider", &gc->failure) &&
            begin(gc, provider, call, default_ms);
 }
 
@@ -136,7 +137,8 @@ bool glue_begin_sandbox(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *
                         gint64 default_ms, sprov_error *error)
 {
     *gc = (GlueCall){.error = error};
-    if (!glue_check_pointer(sandbox, "sandbox", &gc->failure) ||
+    if (!glue_check_result(error, sizeof *error, "error", &gc->failure) ||
+        !glue_check_pointer(sandbox, "sandbox", &gc->failure) ||
         !begin(gc, sandbox->provider, call, default_ms))
         return false;
     gc->sandbox = sandbox;

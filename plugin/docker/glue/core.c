@@ -1,5 +1,5 @@
 /* The core vtable: open to destroy, and the table itself at the end. */
-#include "glue/glue.h"
+#include "glue/template.h"
 
 #include "base/text.h"
 #include "options/provider.h"
@@ -74,7 +74,9 @@ static sprov_status docker_open(const sprov_host *host, const char *config,
                                 sprov_provider **provider, sprov_error *error)
 {
     GError *failure = NULL;
-    return open_provider(host, config, provider, &failure) ? SPROV_OK : glue_fail(error, failure);
+    bool ok = glue_check_result(error, sizeof *error, "error", &failure) &&
+              open_provider(host, config, provider, &failure);
+    return ok ? SPROV_OK : glue_fail(error, failure);
 }
 
 static sprov_status docker_close(sprov_provider *provider, sprov_error *error)
@@ -95,18 +97,6 @@ static sprov_status docker_close(sprov_provider *provider, sprov_error *error)
 
 /* -------------------------------------------------------------------- create, release */
 
-static bool take_callbacks(sprov_callbacks *into, const sprov_callbacks *from, GError **error)
-{
-    if (!from)
-        return true;
-    if (!glue_take_table(into, sizeof *into, from, "callbacks", error))
-        return false;
-    if (into->reserved == 0)
-        return true;
-    return spr_fail(error, SPR_E_INVALID_ARGUMENT, "reserved",
-                    "callbacks: a reserved member is not zero");
-}
-
 static bool create_sandbox(sprov_provider *provider, const char *options,
                            const sprov_callbacks *callbacks, sprov_sandbox **ret, GError **error)
 {
@@ -119,7 +109,7 @@ static bool create_sandbox(sprov_provider *provider, const char *options,
         return spr_fail(error, SPR_E_CONFLICT, "forked",
                         "this process was forked from the one that opened the provider: open it "
                         "anew here");
-    if (!take_callbacks(&taken, callbacks, error) ||
+    if (!glue_take_callbacks(&taken, callbacks, error) ||
         !dkr_sandbox_options_parse(options, &parsed, error))
         return false;
     sprov_sandbox *sandbox = g_new0(sprov_sandbox, 1);
@@ -137,9 +127,9 @@ static sprov_status docker_create(sprov_provider *provider, const char *options,
                                   sprov_error *error)
 {
     GError *failure = NULL;
-    return create_sandbox(provider, options, callbacks, sandbox, &failure)
-               ? SPROV_OK
-               : glue_fail(error, failure);
+    bool ok = glue_check_result(error, sizeof *error, "error", &failure) &&
+              create_sandbox(provider, options, callbacks, sandbox, &failure);
+    return ok ? SPROV_OK : glue_fail(error, failure);
 }
 
 static void docker_release(sprov_sandbox *sandbox)
@@ -183,18 +173,6 @@ static sprov_status docker_destroy(sprov_sandbox *sandbox, const sprov_call *cal
     return glue_end(&gc, ok);
 }
 
-static sprov_status docker_build_template(sprov_provider *provider,
-                                          const sprov_template_request *request,
-                                          const sprov_call *call, sprov_template_result *result,
-                                          sprov_error *error)
-{
-    GlueCall gc;
-    if (glue_begin_provider(&gc, provider, call, -1, error))
-        spr_fail(&gc.failure, SPR_E_UNSUPPORTED, "no-templates",
-                 "this version builds no templates: name an image in the sandbox's options");
-    return glue_end(&gc, false);
-}
-
 const sprov_api glue_api = {
     .struct_size = sizeof(sprov_api),
     .open = docker_open,
@@ -206,5 +184,5 @@ const sprov_api glue_api = {
     .read_file = glue_read_file,
     .write_file = glue_write_file,
     .destroy = docker_destroy,
-    .build_template = docker_build_template,
+    .build_template = glue_build_template,
 };

@@ -7,6 +7,8 @@
 
 #include <ext/lifecycle.h>
 #include <ext/provider.h>
+#include <ext/templates.h>
 
 extern const sprov_ext_lifecycle glue_lifecycle;
 extern const sprov_ext_provider glue_provider;
+extern const sprov_ext_templates glue_templates;

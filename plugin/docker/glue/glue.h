@@ -38,6 +38,9 @@ bool glue_take_request(void *into, gsize known_size, const void *from, const cha
 bool glue_take_table(void *into, gsize known_size, const void *from, const char *what,
                      GError **error);
 
+/* Leaves into alone when from is NULL. */
+bool glue_take_callbacks(sprov_callbacks *into, const sprov_callbacks *from, GError **error);
+
 /* SPR_E_ABI when a result (may be NULL) is smaller than known_size or larger than 4096. */
 bool glue_check_result(const void *result, gsize known_size, const char *what, GError **error);
 
@@ -78,8 +81,11 @@ sprov_status glue_end(GlueCall *gc, bool ok);
 /* For [pure] functions: writes failure (taken) into error and returns its code. */
 sprov_status glue_fail(sprov_error *error, GError *failure);
 
-/* The hooks of a start inside this call. */
+/* The hooks of a start inside this call (hooks.c). */
 DkrStartHooks glue_start_hooks(GlueCall *gc);
+
+/* Hands a progress object to the call's on_progress; ctx is the GlueCall. */
+void glue_on_progress(void *ctx, const char *json);
 
 /* SPR_E_INVALID_ARGUMENT when a pointer that must be there is NULL. */
 bool glue_check_pointer(const void *pointer, const char *what, GError **error);

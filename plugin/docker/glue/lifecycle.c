@@ -11,7 +11,8 @@ static sprov_status lifecycle_describe(sprov_sandbox *sandbox, sprov_text_fn emi
                                        sprov_error *error)
 {
     GError *failure = NULL;
-    if (!glue_check_pointer(sandbox, "sandbox", &failure) ||
+    if (!glue_check_result(error, sizeof *error, "error", &failure) ||
+        !glue_check_pointer(sandbox, "sandbox", &failure) ||
         !glue_check_pointer((const void *)emit, "emit", &failure))
         return glue_fail(error, failure);
     g_autofree char *json = dkr_sandbox_describe(sandbox->sandbox);
@@ -56,7 +57,9 @@ static sprov_status lifecycle_set_env(sprov_sandbox *sandbox, const char *const 
                                       sprov_error *error)
 {
     GError *failure = NULL;
-    return set_env(sandbox, env, &failure) ? SPROV_OK : glue_fail(error, failure);
+    bool ok = glue_check_result(error, sizeof *error, "error", &failure) &&
+              set_env(sandbox, env, &failure);
+    return ok ? SPROV_OK : glue_fail(error, failure);
 }
 
 static bool list_all(GlueCall *gc, sprov_text_fn emit, void *emit_ctx)

@@ -82,3 +82,13 @@ bool glue_check_result(const void *result, gsize known_size, const char *what, G
     guint32 size;
     return !result || check_size(result, known_size, what, &size, error);
 }
+
+bool glue_take_callbacks(sprov_callbacks *into, const sprov_callbacks *from, GError **error)
+{
+    if (!from)
+        return true;
+    if (!glue_take_table(into, sizeof *into, from, "callbacks", error))
+        return false;
+    return into->reserved == 0 || spr_fail(error, SPR_E_INVALID_ARGUMENT, "reserved",
+                                           "callbacks: a reserved member is not zero");
+}

@@ -442,7 +442,9 @@ static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t *
 bool dkr_sandbox_info(DkrSandbox *sandbox, const SprWait *wait, char **ret_json, GError **error)
 {
     json_auto_t *inspect = NULL;
-    if (!dkr_sandbox_is_destroyed(sandbox) && !inspect_container(sandbox, wait, &inspect, error))
+    if (dkr_sandbox_is_destroyed(sandbox))
+        return fail_destroyed(sandbox, error);
+    if (!inspect_container(sandbox, wait, &inspect, error))
         return false;
     *ret_json = make_info(sandbox, inspect);
     return true;

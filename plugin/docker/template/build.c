@@ -75,12 +75,26 @@ static bool on_chunk(void *ctx, const void *data, gsize size, GError **error)
 
 /* ------------------------------------------------------------------------- failure */
 
+/* What stands in the shell's place of an exec form, when the engine left its JSON whole. */
+static char *shell_text_of(const char *command)
+{
+    json_auto_t *words = json_loads(command, 0, NULL);
+    const char *shell = json_string_value(json_array_get(words, 0));
+    const char *text = json_string_value(json_array_get(words, 2));
+    if (json_array_size(words) != 3 || g_strcmp0(shell, "/bin/sh") != 0)
+        return NULL;
+    return g_strdup(text);
+}
+
 /* "[stage 2/3] RUN false" is the command "false" for whoever wrote it. */
-static const char *command_of(const char *name)
+static char *command_of(const char *name)
 {
     const char *bracket = name[0] == '[' ? strstr(name, "] ") : NULL;
     const char *command = bracket ? bracket + 2 : name;
-    return g_str_has_prefix(command, "RUN ") ? command + 4 : command;
+    if (!g_str_has_prefix(command, "RUN "))
+        return g_strdup(command);
+    char *text = shell_text_of(command + 4);
+    return text ? text : g_strdup(command + 4);
 }
 
 /* Short, and without what would move a terminal's cursor. */
@@ -101,9 +115,9 @@ static char *last_line(const char *text)
     return excerpt(line ? line + 1 : copy);
 }
 
-static char *explain(const DkrStepFailure *failure)
+static char *explain(const DkrStepFailure *failure, const char *whole_command)
 {
-    g_autofree char *command = excerpt(command_of(failure->name));
+    g_autofree char *command = excerpt(whole_command);
     g_autofree char *said = last_line(failure->exit_code >= 0 ? failure->output : failure->message);
     GString *text = g_string_new(NULL);
     g_string_append_printf(text, "step \"%s\" failed", command);
@@ -117,8 +131,9 @@ static char *explain(const DkrStepFailure *failure)
 static bool fail_build(const Build *build, const DkrRecipe *recipe, GError **error)
 {
     g_autoptr(DkrStepFailure) failure = dkr_progress_failure(build->progress);
+    g_autofree char *command = failure ? command_of(failure->name) : NULL;
     g_autofree char *why =
-        failure ? explain(failure) : g_strdup(dkr_build_stream_error(build->stream));
+        failure ? explain(failure, command) : g_strdup(dkr_build_stream_error(build->stream));
     const char *output = failure ? failure->output : "";
     json_t *object = json_pack("{s:s}", "type", "failure");
     json_t *detail =
@@ -127,7 +142,7 @@ static bool fail_build(const Build *build, const DkrRecipe *recipe, GError **err
         json_t *step = json_integer(failure->step);
         json_object_set(object, "step", step);
         json_object_set_new(detail, "step", step);
-        json_object_set_new(detail, "command", json_string(command_of(failure->name)));
+        json_object_set_new(detail, "command", json_string(command));
     }
     if (failure && failure->exit_code >= 0) {
         json_object_set_new(object, "exitCode", json_integer(failure->exit_code));

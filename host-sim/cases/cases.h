@@ -1,0 +1,23 @@
+/*
+ * The tables of the suite, one an area, each ended by an entry of zeros. To add a case, see the
+ * ten lines in check/case.h.
+ */
+#pragma once
+
+#include "check/case.h"
+
+extern const Case cases_abi[];
+extern const Case cases_arguments[];
+extern const Case cases_guest[];
+extern const Case cases_lifecycle[];
+extern const Case cases_exec[];
+extern const Case cases_env[];
+extern const Case cases_streaming[];
+extern const Case cases_timeout[];
+extern const Case cases_files[];
+extern const Case cases_write[];
+extern const Case cases_concurrency[];
+extern const Case cases_info[];
+extern const Case cases_templates[];
+extern const Case cases_wire[];
+extern const Case case_leaks; /* run after all others */

@@ -1,0 +1,481 @@
+/* Start, stop, destroy, and finding a sandbox again by its id. */
+#include "cases/cases.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static sprov_start_outcome start(sprov_sandbox *sandbox)
+{
+    sprov_start_result result = SPROV_INIT(sprov_start_result);
+    CHECK_STATUS(case_api()->start(sandbox, NULL, &result, case_error()), SPROV_OK);
+    CHECK_TEXT(case_bytes(result.id), case_id(sandbox));
+    return result.outcome;
+}
+
+/* An exec with flags, of a command that would be seen. */
+static sprov_status exec_with(sprov_sandbox *sandbox, guint32 flags)
+{
+    sprov_call call = SPROV_INIT(sprov_call);
+    sprov_exec_request request = case_command("true");
+    call.flags = flags;
+    return case_exec(sandbox, &request, &call).status;
+}
+
+/* A file by way of a command, so that file calls are no part of these cases. */
+static void put(sprov_sandbox *sandbox, const char *file, const char *text)
+{
+    CHECK_INT(case_sh(sandbox, "printf %%s %s > '%s'", text, file).result.exit_code, 0);
+}
+
+static bool can_list(void)
+{
+    return case_lib()->lifecycle != NULL;
+}
+
+/* ---- start */
+
+static void starts(void)
+{
+    sprov_sandbox *sandbox = case_create(NULL);
+    if (can_list()) {
+        CHECK_TEXT(case_bytes(case_describe(sandbox, "status")), "pending");
+        CHECK_INT(case_count_listed(case_id(sandbox)), 0);
+    }
+    CHECK_INT(start(sandbox), SPROV_START_CREATED);
+    CHECK_INT(case_sh(sandbox, "true").result.exit_code, 0);
+    if (!can_list())
+        return;
+    CHECK_TEXT(case_bytes(case_describe(sandbox, "status")), "running");
+    CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "running");
+    CHECK_INT(case_count_listed(case_id(sandbox)), 1);
+}
+
+static void starts_again(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    const char *token = case_token();
+    put(sandbox, "kept", token);
+    CHECK_INT(start(sandbox), SPROV_START_CONNECTED);
+    CHECK_TEXT(case_sh(sandbox, "cat kept").out, token);
+    CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 1);
+}
+
+static gpointer start_one(gpointer data)
+{
+    start(data);
+    return NULL;
+}
+
+static void starts_are_shared(void)
+{
+    sprov_sandbox *sandbox = case_create(NULL);
+    const char *id = case_id(sandbox);
+    GThread *threads[8];
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = case_thread(start_one, i % 2 ? sandbox : case_handle(id, NULL, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+    CHECK_INT(case_count_listed(id), 1);
+}
+
+static void starts_on_demand(void)
+{
+    sprov_sandbox *sandbox = case_create(NULL);
+    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
+    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_START), SPROV_E_NOT_READY);
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.flags = SPROV_CALL_NO_CREATE;
+    CHECK_STATUS(case_api()->start(sandbox, &call, NULL, case_error()), SPROV_E_NOT_FOUND);
+    sprov_sandbox *manual = case_handle(case_id(sandbox), "{\"autoStart\":false}", NULL);
+    CHECK_STATUS(exec_with(manual, 0), SPROV_E_NOT_READY);
+    CaseBytes bytes;
+    CHECK_STATUS(case_try_read(manual, "/etc/passwd", &bytes), SPROV_E_NOT_READY);
+    CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 0);
+    CHECK_STATUS(exec_with(sandbox, 0), SPROV_OK);
+    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_START | SPROV_CALL_NO_CREATE), SPROV_OK);
+    CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 1);
+}
+
+static void cancelled_start_does_nothing(void)
+{
+    sprov_sandbox *sandbox = case_create(NULL);
+    CaseToken *token = case_cancel();
+    case_fire(token);
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.cancel = &token->cancel;
+    CHECK_STATUS(case_api()->start(sandbox, &call, NULL, case_error()), SPROV_E_CANCELLED);
+    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
+    CHECK_INT(start(sandbox), SPROV_START_CREATED);
+}
+
+static void bad_image_is_named(void)
+{
+    const char *name = case_text("127.0.0.1:9/no-such-%s:none", case_token());
+    sprov_sandbox *bad = case_create(case_text("{\"image\":\"%s\"}", name));
+    sprov_status status = case_api()->start(bad, NULL, NULL, case_error());
+    CHECK_THAT(status == SPROV_E_NOT_FOUND || status == SPROV_E_UNAVAILABLE ||
+                   status == SPROV_E_DENIED,
+               "start() with a missing image answered %d", status);
+    CHECK_THAT(strstr(case_last_error()->message, name) != NULL, "the image is not named: %s",
+               case_last_error()->message);
+    CHECK(!can_list() || case_count_listed(case_id(bad)) == 0);
+    case_destroy(bad);
+    sprov_sandbox *good = case_fresh(NULL);
+    CHECK_INT(case_sh(good, "true").result.exit_code, 0);
+}
+
+/* ---- stop */
+
+static void stop(sprov_sandbox *sandbox)
+{
+    CHECK_STATUS(case_lib()->lifecycle->stop(sandbox, NULL, case_error()), SPROV_OK);
+}
+
+static gpointer stop_one(gpointer data)
+{
+    stop(data);
+    return NULL;
+}
+
+static void stops(void)
+{
+    sprov_sandbox *sandbox = case_create(NULL);
+    stop(sandbox); /* never created: success */
+    CHECK_INT(case_count_listed(case_id(sandbox)), 0);
+    start(sandbox);
+    GThread *threads[3];
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = case_thread(stop_one, sandbox);
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+    CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "stopped");
+    stop(sandbox);
+    CHECK_INT(case_count_listed(case_id(sandbox)), 1);
+    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_START), SPROV_E_NOT_READY);
+}
+
+static void stop_keeps_files(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    const char *file = case_text("%s/kept", case_folder(sandbox));
+    for (int i = 0; i < 3; i++) {
+        const char *token = case_token();
+        put(sandbox, file, token);
+        stop(sandbox);
+        CHECK_INT(start(sandbox), SPROV_START_CONNECTED);
+        CHECK_TEXT(case_sh(sandbox, "cat '%s'", file).out, token);
+    }
+}
+
+static void calls_start_what_was_stopped(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    const char *token = case_token();
+    const char *file = case_text("%s/kept", case_folder(sandbox));
+    case_write(sandbox, file, case_bytes(token), 0);
+    stop(sandbox);
+    CHECK_TEXT(case_read(sandbox, file), token);
+    CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "running");
+    stop(sandbox);
+    case_write(sandbox, file, case_bytes("again"), 0);
+    stop(sandbox);
+    CHECK_TEXT(case_sh(sandbox, "cat '%s'", file).out, "again");
+    stop(sandbox);
+    sprov_sandbox *manual = case_handle(case_id(sandbox), "{\"autoStart\":false}", NULL);
+    CHECK_STATUS(exec_with(manual, 0), SPROV_E_NOT_READY);
+    CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "stopped");
+}
+
+static gpointer run_long(gpointer data)
+{
+    sprov_exec_request request = case_command("touch begun; sleep 300");
+    Ran *ran = g_new0(Ran, 1);
+    *ran = case_exec(data, &request, NULL);
+    CHECK_STATUS(ran->status, SPROV_E_NOT_READY);
+    CHECK(case_last_error()->flags & SPROV_ERROR_SANDBOX_GONE);
+    g_free(ran);
+    return NULL;
+}
+
+static void stop_ends_running_commands(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    GThread *thread = case_thread(run_long, sandbox);
+    CHECK(case_eventually(sandbox, 5000, "test -f begun"));
+    stop(sandbox);
+    g_thread_join(thread);
+    CHECK_INT(case_sh(sandbox, "true").result.exit_code, 0);
+}
+
+/* ---- destroy */
+
+static void destroys(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    const char *id = case_id(sandbox);
+    put(sandbox, "old", "old");
+    case_destroy(sandbox);
+    CHECK(!can_list() || case_count_listed(id) == 0);
+    sprov_sandbox *next = case_handle(id, NULL, NULL);
+    CHECK_STATUS(exec_with(next, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
+    /* A new life with the same id knows nothing of the old one. */
+    CHECK_INT(start(next), SPROV_START_CREATED);
+    CHECK_TEXT(case_sh(next, "cat old 2> /dev/null; echo none").out, "none\n");
+    CHECK_STATUS(case_api()->destroy(next, NULL, case_error()), SPROV_OK);
+}
+
+static gpointer destroy_one(gpointer data)
+{
+    CHECK_STATUS(case_api()->destroy(data, NULL, case_error()), SPROV_OK);
+    return NULL;
+}
+
+static void destroys_twice(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    GThread *threads[3];
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = case_thread(destroy_one, sandbox);
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+    case_destroy(sandbox);
+    sprov_sandbox *never = case_create(NULL);
+    case_destroy(never);
+    case_destroy(never);
+    /* One that another handle started. */
+    sprov_sandbox *other = case_fresh(NULL);
+    sprov_sandbox *second = case_handle(case_id(other), NULL, NULL);
+    case_destroy(second);
+    CHECK(!can_list() || case_count_listed(case_id(other)) == 0);
+    CHECK_STATUS(case_api()->destroy(other, NULL, case_error()), SPROV_OK);
+}
+
+static void drop_text(void *ctx, const char *text, size_t size)
+{
+}
+
+static void destroy_is_final(void)
+{
+    const sprov_status not_ready = SPROV_E_NOT_READY;
+    const char *const env[] = {"A=1", NULL};
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    case_destroy(sandbox);
+    CaseBytes bytes;
+    CHECK_STATUS(case_api()->start(sandbox, NULL, NULL, case_error()), not_ready);
+    CHECK_REASON("destroyed");
+    CHECK_STATUS(exec_with(sandbox, 0), not_ready);
+    CHECK_REASON("destroyed");
+    CHECK_STATUS(case_try_read(sandbox, "/etc/passwd", &bytes), not_ready);
+    CHECK_REASON("destroyed");
+    CHECK_STATUS(case_try_write(sandbox, "x", case_bytes("x"), 0), not_ready);
+    CHECK_REASON("destroyed");
+    const sprov_ext_lifecycle *lifecycle = case_lib()->lifecycle;
+    if (!lifecycle)
+        return;
+    CHECK_STATUS(lifecycle->stop(sandbox, NULL, case_error()), not_ready);
+    CHECK_REASON("destroyed");
+    CHECK_STATUS(lifecycle->info(sandbox, NULL, drop_text, NULL, case_error()), not_ready);
+    CHECK_REASON("destroyed");
+    CHECK_STATUS(lifecycle->set_env(sandbox, env, case_error()), not_ready);
+    CHECK_REASON("destroyed");
+}
+
+static void be_slow(void *ctx)
+{
+    case_sleep(10);
+}
+
+static gpointer write_long(gpointer data)
+{
+    CaseSource *source = case_source(case_noise(1 << 20));
+    source->chunk = 256; /* slow enough not to be over */
+    source->before = be_slow;
+    sprov_source table = case_source_table(source);
+    sprov_write_request request = SPROV_INIT(sprov_write_request);
+    request.path = "slow";
+    request.source = &table;
+    CHECK_STATUS(case_api()->write_file(data, &request, NULL, case_error()), SPROV_E_NOT_READY);
+    CHECK(case_last_error()->flags & SPROV_ERROR_SANDBOX_GONE);
+    return NULL;
+}
+
+static void destroy_ends_running_calls(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    GThread *exec = case_thread(run_long, sandbox);
+    CHECK(case_eventually(sandbox, 5000, "test -f begun"));
+    case_destroy(sandbox);
+    g_thread_join(exec);
+    CHECK_STATUS(exec_with(sandbox, 0), SPROV_E_NOT_READY);
+}
+
+static void destroy_ends_running_writes(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    GThread *write = case_thread(write_long, sandbox);
+    case_sleep(300);
+    gint64 begin = case_now_ms();
+    case_destroy(sandbox);
+    g_thread_join(write);
+    CHECK(case_on_time(begin, 10000));
+}
+
+/* ---- working directory */
+
+static void has_its_working_directory(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    Ran ran = case_sh(sandbox, "printf %%s \"$(pwd)\"; test -d . && test -w .");
+    CHECK_INT(ran.result.exit_code, 0);
+    const char *usual = case_text("%.*s", (int)ran.out.size, ran.out.data);
+    CHECK(usual[0] == '/');
+    if (can_list())
+        CHECK_TEXT(case_bytes(case_describe(sandbox, "workingDirectory")), usual);
+    const char *own = case_text("%s/%s dir", usual, case_token());
+    const char *id = case_id(sandbox);
+    case_destroy(sandbox);
+    sprov_sandbox *other = case_handle(id, case_text("{\"workingDirectory\":\"%s\"}", own), NULL);
+    case_start(other);
+    CHECK_TEXT(case_sh(other, "pwd").out, case_text("%s\n", own));
+    if (can_list())
+        CHECK_TEXT(case_bytes(case_describe(other, "workingDirectory")), own);
+    CHECK_STATUS(case_api()->destroy(other, NULL, case_error()), SPROV_OK);
+}
+
+/* ---- reconnection */
+
+static void reconnects(void)
+{
+    sprov_sandbox *first = case_fresh(NULL);
+    const char *token = case_token();
+    put(first, "kept", token);
+    sprov_sandbox *second = case_handle(case_id(first), NULL, case_open(NULL, case_config()));
+    CHECK_INT(start(second), SPROV_START_CONNECTED);
+    CHECK_TEXT(case_sh(second, "cat kept").out, token);
+    CHECK(!can_list() || case_count_listed(case_id(first)) == 1);
+    case_release(second);
+    CHECK_TEXT(case_sh(first, "cat kept").out, token);
+}
+
+static void reconnects_to_a_stopped_one(void)
+{
+    sprov_sandbox *first = case_fresh(NULL);
+    put(first, "kept", "kept");
+    stop(first);
+    sprov_sandbox *second = case_handle(case_id(first), NULL, NULL);
+    CHECK_INT(start(second), SPROV_START_CONNECTED);
+    CHECK_TEXT(case_sh(second, "cat kept").out, "kept");
+}
+
+static void survives_its_host(void)
+{
+    const char *id = case_new_id();
+    const char *token = case_token();
+    pid_t pid = fork(); /* before the provider is opened here */
+    if (pid == 0) {
+        sprov_sandbox *sandbox = case_handle(id, NULL, NULL);
+        case_start(sandbox);
+        put(sandbox, "kept", token);
+        raise(SIGKILL);
+    }
+    int status = 0;
+    CHECK_INT(waitpid(pid, &status, 0), pid);
+    CHECK(WIFSIGNALED(status));
+    sprov_sandbox *sandbox = case_handle(id, NULL, NULL);
+    CHECK_INT(start(sandbox), SPROV_START_CONNECTED);
+    CHECK_TEXT(case_sh(sandbox, "cat kept").out, token);
+}
+
+static void ids_do_not_match_each_other(void)
+{
+    const char *id = case_new_id();
+    sprov_sandbox *one = case_handle(id, NULL, NULL);
+    case_start(one);
+    put(one, "whose", "one");
+    sprov_sandbox *two = case_handle(case_text("%s1", id), NULL, NULL);
+    CHECK_STATUS(exec_with(two, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
+    CHECK_INT(start(two), SPROV_START_CREATED);
+    CHECK_TEXT(case_sh(two, "cat whose 2> /dev/null; echo none").out, "none\n");
+    sprov_sandbox *three = case_handle(case_text("%.*s", (int)strlen(id) - 1, id), NULL, NULL);
+    CHECK_STATUS(exec_with(three, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
+}
+
+static void odd_ids_work(void)
+{
+    const char *token = case_token();
+    g_autofree char *padding = g_strnfill(200, 'n');
+    const char *const ids[] = {
+        case_text("-%s \"quoted\" 'so' \\ $HOME {}", token),
+        case_text("%s/é–日本語:😀", token),
+        case_text("%s-%s", token, padding),
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(ids); i++) {
+        sprov_sandbox *sandbox = case_handle(ids[i], NULL, NULL);
+        CHECK_INT(start(sandbox), SPROV_START_CREATED);
+        sprov_sandbox *again = case_handle(ids[i], NULL, NULL);
+        CHECK_INT(start(again), SPROV_START_CONNECTED);
+        CHECK(!can_list() || case_count_listed(ids[i]) == 1);
+        case_destroy(sandbox);
+        CHECK(!can_list() || case_count_listed(ids[i]) == 0);
+    }
+}
+
+static void makes_ids(void)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    for (int i = 0; i < 50; i++) {
+        sprov_sandbox *sandbox = NULL;
+        CHECK_STATUS(case_api()->create(case_provider(), case_options(NULL, NULL), NULL, &sandbox,
+                                        case_error()),
+                     SPROV_OK);
+        const char *id = case_describe(sandbox, "id");
+        case_api()->release(sandbox);
+        CHECK_THAT(id[0] && g_hash_table_add(seen, (char *)id), "id \"%s\" was made twice", id);
+    }
+}
+
+const Case cases_lifecycle[] = {
+    {"LIF-02", 1, "core", "a sandbox is pending until start() creates it", "7.4", starts},
+    {"LIF-03", 1, "core", "a second start() connects to the one that runs", "7.4", starts_again},
+    {"LIF-04", 2, "lifecycle", "starts at the same time make one sandbox", "7.7",
+     starts_are_shared},
+    {"LIF-05", 1, "core", "exec starts a sandbox unless flags or autoStart forbid it", "7.5",
+     starts_on_demand},
+    {"LIF-06", 2, "lifecycle", "stop() may be called at any time, more than once and at once",
+     "7.11", stops},
+    {"LIF-07", 2, "lifecycle", "files survive stop and start", "7.11", stop_keeps_files},
+    {"LIF-08", 2, "lifecycle", "exec and the file calls start what was stopped", "7.5",
+     calls_start_what_was_stopped},
+    {"LIF-28", 2, "lifecycle", "stop() ends running commands with SANDBOX_GONE", "8.11",
+     stop_ends_running_commands},
+    {"LIF-09", 1, "core", "destroy() removes the sandbox, and its id starts a new life", "7.9",
+     destroys},
+    {"LIF-10", 1, "core", "destroy() may be called twice, at once, and on one never started", "7.9",
+     destroys_twice},
+    {"LIF-11", 1, "core", "after destroy() every call answers not-ready, reason destroyed", "7.9",
+     destroy_is_final},
+    {"LIF-12", 2, "core", "destroy() ends running commands with SANDBOX_GONE", "8.11",
+     destroy_ends_running_calls},
+    {"LIF-29", 2, "core", "destroy() ends a running write with SANDBOX_GONE", "8.11",
+     destroy_ends_running_writes},
+    {"LIF-14", 2, "image", "a missing image is named, and nothing is left of the attempt", "7.6",
+     bad_image_is_named},
+    {"LIF-23", 1, "core", "a start that was cancelled before does nothing, and the next works",
+     "5.3", cancelled_start_does_nothing},
+    {"LIF-24", 1, "core", "the working directory is made and is where commands run", "7.2",
+     has_its_working_directory},
+    {"REC-01", 1, "core", "a new handle with the same id connects to the same sandbox", "7.3",
+     reconnects},
+    {"REC-02", 2, "lifecycle", "a new handle starts a stopped sandbox again", "7.4",
+     reconnects_to_a_stopped_one},
+    {"REC-03", 2, "core", "a sandbox survives its host and is found by another", "7.3",
+     survives_its_host},
+    {"REC-04", 2, "core", "an id never matches a longer or shorter one", "7.3",
+     ids_do_not_match_each_other},
+    {"REC-06", 2, "core", "ids with quotes, spaces, other alphabets or 200 characters work", "7.3",
+     odd_ids_work},
+    {"REC-10", 2, "lifecycle", "ids that the provider makes differ", "7.3", makes_ids},
+    {0},
+};

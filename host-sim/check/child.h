@@ -1,0 +1,52 @@
+/*
+ * The process of one case: what the parts of the case API share. Filled by check_run_one() before
+ * the case begins; later any thread of the case may come here.
+ */
+#pragma once
+
+#include "check/check.h"
+
+typedef struct {
+    const CheckSetup *setup;
+    const char *case_id;
+    HsProvider *lib;
+    sprov_host host;
+    GMutex mutex; /* guards what follows */
+    sprov_provider *provider;
+    GPtrArray *providers; /* of case_open() */
+    GPtrArray *sandboxes; /* CaseSandbox */
+    GPtrArray *kept;      /* memory that lives until the process ends */
+    GRand *random;
+    guint numbers; /* of new ids */
+    sprov_sandbox *shared;
+    int asserted; /* atomic */
+} CaseContext;
+
+typedef struct {
+    sprov_sandbox *handle; /* NULL once released */
+    char *id;
+    bool is_shared;
+    bool is_destroyed;
+} CaseSandbox;
+
+extern CaseContext context;
+
+/* Writes one record, in one piece, for the runner. */
+void child_record(const char *key, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* Ends the process with a verdict that stands already in the records. */
+_Noreturn void child_end_now(void);
+
+/* Fails the case where no line of a case is to blame. */
+_Noreturn void child_fail(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+void *child_keep(void *memory);
+void child_init_random(void);
+
+/* Destroys and releases all that the case has made. */
+void child_clean(void);
+
+/* The errands of the runner: bodies of "@..." cases. */
+void errand_prepare(void);
+void errand_finish(void);
+void errand_sweep(void);

@@ -1,0 +1,67 @@
+#include "check/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cases/cases.h"
+
+static const Case *const areas[] = {
+    cases_abi,         cases_arguments, cases_guest,     cases_lifecycle, cases_exec,
+    cases_env,         cases_streaming, cases_timeout,   cases_files,     cases_write,
+    cases_concurrency, cases_info,      cases_templates, cases_wire,
+};
+
+static const Case *const last_of_all = &case_leaks;
+
+const Case *check_find(const char *id)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(areas); i++) {
+        for (const Case *one = areas[i]; one->id; one++) {
+            if (strcmp(one->id, id) == 0)
+                return one;
+        }
+    }
+    return strcmp(last_of_all->id, id) == 0 ? last_of_all : NULL;
+}
+
+static bool matches_any(char **globs, const char *id)
+{
+    for (; globs && *globs; globs++) {
+        if (g_pattern_match_simple(*globs, id))
+            return true;
+    }
+    return false;
+}
+
+static bool is_selected(const CheckSetup *setup, const Case *one)
+{
+    if (one->level > setup->level || matches_any(setup->exclude, one->id))
+        return false;
+    return !setup->include || matches_any(setup->include, one->id);
+}
+
+GPtrArray *check_select(const CheckSetup *setup)
+{
+    GPtrArray *selected = g_ptr_array_new();
+    for (gsize i = 0; i < G_N_ELEMENTS(areas); i++) {
+        for (const Case *one = areas[i]; one->id; one++) {
+            if (is_selected(setup, one))
+                g_ptr_array_add(selected, (void *)one);
+        }
+    }
+    if (is_selected(setup, last_of_all))
+        g_ptr_array_add(selected, (void *)last_of_all);
+    return selected;
+}
+
+int check_list(const CheckSetup *setup)
+{
+    g_autoptr(GPtrArray) selected = check_select(setup);
+    for (guint i = 0; i < selected->len; i++) {
+        const Case *one = selected->pdata[i];
+        printf("%s  %d  %s  %s\n", one->id, one->level, one->gate, one->sentence);
+    }
+    if (fflush(stdout) != 0)
+        return CHECK_EXIT_FAILED;
+    return selected->len ? CHECK_EXIT_PASSED : CHECK_EXIT_NOTHING;
+}

@@ -1,0 +1,132 @@
+/*
+ * host-sim check: reads its command line and hands over to the suite, as its runner or as the
+ * process of one case.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check/check.h"
+#include "commands.h"
+#include "values.h"
+
+typedef struct {
+    int level, seed, jobs, result_fd;
+    gint64 command_ms;
+    double time_scale;
+    gboolean list;
+    char **include, **exclude;
+    char *run_one, *ledger, *run, *shared_id, *subject;
+} CheckArgs;
+
+static void args_clear(CheckArgs *args)
+{
+    g_strfreev(args->include);
+    g_strfreev(args->exclude);
+    g_free(args->run_one);
+    g_free(args->ledger);
+    g_free(args->run);
+    g_free(args->shared_id);
+    g_free(args->subject);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CheckArgs, args_clear)
+
+#define HIDDEN G_OPTION_FLAG_HIDDEN
+#define TEXT G_OPTION_ARG_FILENAME
+#define LIST G_OPTION_ARG_FILENAME_ARRAY
+
+static int check(const HsCommand *self, const HsCli *cli, CheckArgs *args)
+{
+    if (args->level < 1 || args->level > 4)
+        return hs_cli_misuse(self, "--level %d: levels are 1 smoke, 2 standard, 3 strict, 4 stress",
+                             args->level);
+    if (args->jobs < 1 || args->jobs > 16)
+        return hs_cli_misuse(self, "--jobs %d: give 1 to 16", args->jobs);
+    if (!(args->time_scale > 0 && args->time_scale <= 1000))
+        return hs_cli_misuse(self, "--time-scale: give a number above 0, such as 3");
+    if (g_strv_length(cli->rest) > 1)
+        return hs_cli_misuse(self, "one provider at a time: what is \"%s\"?", cli->rest[1]);
+    CheckSetup setup = {
+        .provider = cli->rest[0],
+        .config = cli->config,
+        .options = cli->options,
+        .level = args->level,
+        .include = args->include,
+        .exclude = args->exclude,
+        .seed = args->seed ? (guint32)args->seed : g_random_int() & G_MAXINT32,
+        .time_scale = args->time_scale,
+        .jobs = args->jobs,
+        .run_one = args->run_one,
+        .result_fd = args->result_fd,
+        .ledger = args->ledger,
+        .run = args->run,
+        .shared_id = args->shared_id,
+        .subject = args->subject,
+        .command_ms = args->command_ms,
+    };
+    if (args->list)
+        return check_list(&setup);
+    if (!setup.provider)
+        return hs_cli_misuse(self, "name the provider: host-sim check ./provider.so");
+    if (setup.run_one)
+        return check_run_one(&setup);
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = NULL;
+    g_auto(GStrv) folders = hs_provider_folders();
+    if (!hs_provider_find(setup.provider, (const char *const *)folders, &path, &error))
+        return hs_cli_misuse(self, "%s", error->message);
+    setup.provider = path;
+    return check_run(&setup);
+}
+
+static int run(const HsCommand *self, char **argv)
+{
+    g_auto(CheckArgs) args = {.level = 2, .time_scale = 1, .jobs = 2, .result_fd = -1};
+    const GOptionEntry extra[] = {
+        {"level", 0, 0, G_OPTION_ARG_INT, &args.level,
+         "1 smoke, 2 standard, 3 strict, 4 stress (2)", "N"},
+        {"include", 0, 0, LIST, &args.include, "only cases with such an id: 'EXE-*'", "GLOB"},
+        {"exclude", 0, 0, LIST, &args.exclude, "no cases with such an id", "GLOB"},
+        {"list", 0, 0, G_OPTION_ARG_NONE, &args.list, "show the cases and run none", NULL},
+        {"seed", 0, 0, G_OPTION_ARG_INT, &args.seed, "repeat the tokens and sizes of a run", "N"},
+        {"time-scale", 0, 0, G_OPTION_ARG_DOUBLE, &args.time_scale,
+         "stretch all limits, for a slow machine (1)", "X"},
+        {"jobs", 0, 0, G_OPTION_ARG_INT, &args.jobs, "cases at the same time (2)", "N"},
+        {"run-one", 0, HIDDEN, TEXT, &args.run_one, "", "ID"},
+        {"result-fd", 0, HIDDEN, G_OPTION_ARG_INT, &args.result_fd, "", "N"},
+        {"ledger", 0, HIDDEN, TEXT, &args.ledger, "", "PATH"},
+        {"run", 0, HIDDEN, TEXT, &args.run, "", "WORD"},
+        {"shared-id", 0, HIDDEN, TEXT, &args.shared_id, "", "ID"},
+        {"subject", 0, HIDDEN, TEXT, &args.subject, "", "ID"},
+        {"command-ms", 0, HIDDEN, G_OPTION_ARG_INT64, &args.command_ms, "", "MS"},
+        {NULL},
+    };
+    g_auto(HsCli) cli = {0};
+    int exit_code;
+    if (!hs_cli_parse(&cli, self, extra, argv, &exit_code))
+        return exit_code;
+    return check(self, &cli, &args);
+}
+
+const HsCommand hs_cmd_check = {
+    .name = "check",
+    .usage = "PROVIDER",
+    .summary = "run the conformance suite on a provider",
+    .about =
+        "Runs the conformance suite on a provider and prints TAP. Each case runs in a process\n"
+        "of its own, so whatever the provider does, the run goes on to its end, and every\n"
+        "sandbox that was made is removed. The last line counts; crashes, timeouts and errors\n"
+        "of the suite count as failed.",
+    .notes = "Exit codes:\n"
+             "  0  all passed\n"
+             "  1  something failed\n"
+             "  2  the command line is wrong\n"
+             "  3  nothing was selected, or all of it was skipped\n"
+             "  130  SIGINT (143 SIGTERM, 129 SIGHUP)\n"
+             "\n"
+             "Example:\n"
+             "  host-sim check docker --level 1 --options '{\"image\":\"debian:bookworm-slim\"}'\n",
+    .options = HS_OPT_CONFIG | HS_OPT_OPTIONS,
+    .usage_exit = HS_EXIT_USAGE,
+    .run = run,
+};
