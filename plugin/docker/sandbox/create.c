@@ -7,6 +7,7 @@
 #include "options/names.h"
 #include "sandbox/owner.h"
 #include "sandbox/spec.h"
+#include "sandbox/startfail.h"
 
 #include <string.h>
 
@@ -14,6 +15,9 @@
 #define CLEANUP_LIMIT_MS (30 * 1000)
 /* How long a main process that is not the keep-alive is watched for an end at once. */
 #define WATCH_MS 250
+/* An engine reserves a name some time before it lists the container that has it. */
+#define UNSEEN_LIMIT_MS (10 * 1000)
+#define UNSEEN_STEP_US (50 * 1000)
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -61,16 +65,26 @@ static bool check_runs(const DkrContext *context, const json_t *inspect, const S
                     why, *output ? "; it printed: " : "", output);
 }
 
+static bool fail_start(GError *why, GError **error)
+{
+    g_autoptr(GError) owned = why;
+    if (dkr_start_names_user(owned->message)) /* a plain 500 of the engine */
+        return spr_fail(error, SPR_E_NOT_FOUND, "no-such-user",
+                        "the container could not be started: %s", owned->message);
+    spr_error_set_reason(&owned, "start-failed");
+    g_propagate_prefixed_error(error, g_steal_pointer(&owned),
+                               "the container could not be started: ");
+    return false;
+}
+
 static bool start_and_look(const DkrContext *context, const char *container, bool watch,
                            const SprWait *wait, json_t **ret_inspect, GError **error)
 {
     json_auto_t *inspect = NULL;
+    GError *why = NULL;
     bool ended;
-    if (!dkr_container_start(context->client, container, wait, error)) {
-        spr_error_set_reason(error, "start-failed");
-        g_prefix_error(error, "the container could not be started: ");
-        return false;
-    }
+    if (!dkr_container_start(context->client, container, wait, &why))
+        return fail_start(why, error);
     if (watch && !dkr_container_has_ended(context->client, container, WATCH_MS, wait, &ended,
                                           error))
         return false;
@@ -139,20 +153,46 @@ static void take_back(const DkrContext *context, const char *container)
                 error->message);
 }
 
-/* Another process made it first, or the name belongs to somebody else. */
+/* Whether a container of another sandbox, or of nobody, has the name. */
+static bool is_foreign(const DkrContext *context, const char *name, const char *id,
+                       const SprWait *wait, bool *ret_foreign, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    g_autoptr(GError) why = NULL;
+    *ret_foreign = false;
+    if (!dkr_container_inspect(context->client, name, wait, &inspect, &why)) {
+        if (dkr_failure_status(why) == 404)
+            return true;
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    *ret_foreign = strcmp(text(labels, LABEL_ID), id) != 0;
+    return true;
+}
+
+/* Somebody else is making it at this moment, or the name belongs to another container. */
 static bool resolve_conflict(const DkrContext *context, const DkrSandboxOptions *options,
                              const char *name, const SprWait *wait, DkrLife **ret_life,
                              GError **error)
 {
-    g_autofree char *container = NULL;
-    if (!dkr_create_find(context, options->id, wait, &container, error))
-        return false;
-    if (!container)
-        return spr_fail(error, SPR_E_EXISTS, "name-taken",
-                        "the container name \"%s\" belongs to another container: choose another "
-                        "\"name\" or \"id\"",
-                        name);
-    return dkr_create_adopt(context, options, container, wait, ret_life, error);
+    gint64 until_us = spr_deadline_after(UNSEEN_LIMIT_MS);
+    bool foreign = false;
+    while (!foreign && g_get_monotonic_time() < until_us) {
+        g_autofree char *container = NULL;
+        int ready;
+        if (!dkr_create_find(context, options->id, wait, &container, error))
+            return false;
+        if (container)
+            return dkr_create_adopt(context, options, container, wait, ret_life, error);
+        if (!is_foreign(context, name, options->id, wait, &foreign, error) ||
+            !spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + UNSEEN_STEP_US, &ready, error))
+            return false;
+    }
+    return spr_fail(error, SPR_E_EXISTS, "name-taken",
+                    "the container name \"%s\" belongs to another container: choose another "
+                    "\"name\" or \"id\"",
+                    name);
 }
 
 static bool create_container(const DkrContext *context, const DkrSandboxOptions *options,

@@ -23,6 +23,13 @@ static bool has(const char *low, const char *needle)
     return strstr(low, needle) != NULL;
 }
 
+bool dkr_start_names_user(const char *text)
+{
+    g_autofree char *low = g_ascii_strdown(text, -1);
+    return has(low, "unable to find user") || has(low, "no matching entries in passwd") ||
+           has(low, "unable to find group");
+}
+
 /* In the runtime's words; the first that is found counts. */
 static bool fail_by_text(const char *low, const char *text, const char *cwd, const char *user,
                          GError **error)
@@ -32,8 +39,7 @@ static bool fail_by_text(const char *low, const char *text, const char *cwd, con
                         "the working directory \"%s\" cannot be entered: make it first, or name "
                         "another",
                         cwd ? cwd : "of the sandbox");
-    if (has(low, "unable to find user") || has(low, "no matching entries in passwd") ||
-        has(low, "unable to find group"))
+    if (dkr_start_names_user(low))
         return spr_fail(error, SPR_E_NOT_FOUND, "no-such-user",
                         "the sandbox has no user \"%s\": use one of its /etc/passwd, or numbers",
                         user ? user : "");

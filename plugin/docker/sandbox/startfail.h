@@ -11,3 +11,6 @@
  * user (the last two may be NULL) are for the messages. */
 bool dkr_start_failure(const char *text, const char *argv0, const char *cwd, const char *user,
                        int *ret_exit_code, char **ret_line, GError **error);
+
+/* Whether a text, also of a container's start, is about a user or group that is not there. */
+bool dkr_start_names_user(const char *text);
