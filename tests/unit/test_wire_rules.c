@@ -75,13 +75,15 @@ Test(wire_rules, name_a_request_by_method_path_or_both)
     cr_assert_not(wire_request_matches("POST /x", "POST", "/y"));
 }
 
-Test(wire_rules, fire_at_the_nth_at_every_kth_and_so_many_times)
+Test(wire_rules, fire_behind_some_at_the_nth_at_every_kth_and_so_many_times)
 {
     g_autoptr(WireRules) rules = parse("[{\"path\":\"/a\",\"nth\":2,\"do\":\"stall\"},"
+                                       "{\"path\":\"/s\",\"skip\":4,\"do\":\"stall\"},"
                                        "{\"path\":\"/b\",\"every\":3,\"do\":\"stall\"},"
                                        "{\"path\":\"/c\",\"times\":2,\"do\":\"stall\"}]");
     for (int i = 1; i <= 6; i++) {
         gives(rules, "GET", "/a", i == 2 ? "stall" : "");
+        gives(rules, "GET", "/s", i > 4 ? "stall" : "");
         gives(rules, "GET", "/b", i % 3 == 0 ? "stall" : "");
         gives(rules, "GET", "/c", i <= 2 ? "stall" : "");
         gives(rules, "GET", "/d", "");

@@ -9,6 +9,8 @@
 #define UNREAD_LEAST_US 50
 #define UNREAD_MOST_US 5000
 #define ENDLESS_LINES 64
+/* Whoever takes so many lines takes any number, and this is about 80 MB. */
+#define ENDLESS_MOST 1000000
 #define COMPACT_ABOVE (1u << 20)
 /* Others get their turn after so many writes. */
 #define WRITES_MOST 256
@@ -230,7 +232,10 @@ static WirePump pump_item(WireFlow *flow, Item *item, int fd, gint64 now, WireEn
         drop_head(flow);
         return WIRE_PUMP_GO;
     case ITEM_ENDLESS:
-        more_lines(flow);
+        if (flow->endless < ENDLESS_MOST)
+            more_lines(flow);
+        else
+            item->kind = ITEM_END, item->end = WIRE_END_STALL;
         return WIRE_PUMP_GO;
     default:
         return pump_end(flow, item, fd, ret_end);

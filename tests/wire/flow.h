@@ -26,7 +26,7 @@ void wire_flow_bytes(WireFlow *flow, const void *data, gsize size, const WireSha
 void wire_flow_pause(WireFlow *flow, gint64 ms);
 void wire_flow_end(WireFlow *flow, WireEnd end);
 
-/* Headers without an end, until nobody reads any more. */
+/* Headers without an end: until nobody reads any more, or 80 MB of them were read. */
 void wire_flow_endless(WireFlow *flow);
 
 /* Bytes that wait. */

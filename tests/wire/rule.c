@@ -6,7 +6,7 @@
 typedef struct {
     char *method; /* NULL: any */
     char *path;   /* NULL: any */
-    json_int_t nth, every, times;
+    json_int_t skip, nth, every, times;
     double chance;
     GRand *random;
     json_int_t seen, fired;
@@ -85,6 +85,8 @@ bool wire_request_matches(const char *request, const char *method, const char *t
 static bool fires(Rule *rule)
 {
     rule->seen++;
+    if (rule->seen <= rule->skip)
+        return false;
     if (rule->nth > 0 && rule->seen != rule->nth)
         return false;
     if (rule->every > 0 && rule->seen % rule->every != 0)
@@ -113,7 +115,7 @@ void wire_rules_apply(WireRules *rules, const char *method, const char *target,
 
 /* -------------------------------------------------------------------------- parsing */
 
-static const char *const matcher_keys[] = {"method", "path",   "nth",  "every",
+static const char *const matcher_keys[] = {"method", "path",   "skip", "nth", "every",
                                            "times",  "chance", "seed", NULL};
 
 static bool take_count(json_t *object, const char *key, json_int_t *ret, GError **error)
@@ -163,6 +165,7 @@ static bool parse_rule(Rule *rule, json_t *object, GError **error)
         return wire_fail(error, "a rule is an object");
     if (!take_text(object, "method", &rule->method, error) ||
         !take_text(object, "path", &rule->path, error) ||
+        !take_count(object, "skip", &rule->skip, error) ||
         !take_count(object, "nth", &rule->nth, error) ||
         !take_count(object, "every", &rule->every, error) ||
         !take_count(object, "times", &rule->times, error) || !take_chance(rule, object, error))
