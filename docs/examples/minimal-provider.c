@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,11 +81,25 @@ static sprov_status do_start(sprov_sandbox *sandbox, const sprov_call *call,
     return SPROV_OK;
 }
 
-static void run_child(const char *folder, const sprov_exec_request *request, int out, int err)
+/* A file with all of the input, or -1: good enough where input does not wait for output. */
+static int take_input(const sprov_source *source)
+{
+    char buffer[65536];
+    size_t size = 0;
+    int file = memfd_create("input", MFD_CLOEXEC);
+    do {
+        if (source && source->read(source->ctx, buffer, sizeof buffer, &size) != SPROV_SOURCE_OK)
+            return -1;
+    } while (size > 0 && write(file, buffer, size) == (ssize_t)size);
+    return lseek(file, 0, SEEK_SET) == 0 ? file : -1;
+}
+
+static void run_child(const char *folder, const sprov_exec_request *request, int in, int out,
+                      int err)
 {
     const char *const shell[] = {"/bin/sh", "-c", request->command, NULL};
     const char *const *argv = request->argv ? request->argv : shell;
-    dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
+    dup2(in, 0);
     dup2(out, 1);
     dup2(err, 2);
     if (chdir(folder) == 0)
@@ -118,21 +133,24 @@ static sprov_status do_exec(sprov_sandbox *sandbox, const sprov_exec_request *re
                             const sprov_call *call, sprov_exec_result *result, sprov_error *error)
 {
     if (request->env || request->secret_env || request->cwd || request->user || request->flags ||
-        request->stdin_source || request->run_timeout_ms > 0)
-        return fail(error, SPROV_E_UNSUPPORTED, "commands here take neither input nor limits");
+        request->run_timeout_ms > 0)
+        return fail(error, SPROV_E_UNSUPPORTED, "commands here have neither variables nor limits");
     int out[2], err[2], status = 0;
     if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
         return fail(error, SPROV_E_EXHAUSTED, "there are no pipes for a command");
-    pid_t pid = fork();
+    int in = take_input(request->stdin_source);
+    pid_t pid = in < 0 ? -1 : fork();
     if (pid == 0)
-        run_child(sandbox->folder, request, out[1], err[1]);
+        run_child(sandbox->folder, request, in, out[1], err[1]);
+    close(in);
     close(out[1]);
     close(err[1]);
     sprov_exec_result told = SPROV_INIT(sprov_exec_result);
     bool is_whole = stream(out[0], err[0], request, &told);
     close(out[0]);
     close(err[0]);
-    waitpid(pid, &status, 0);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return fail(error, SPROV_E_REFUSED, "the command did not start, or its input gave up");
     told.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (result)
         *result = told;

@@ -287,16 +287,20 @@ static void be_slow(void *ctx)
     case_sleep(10);
 }
 
-static gpointer write_long(gpointer data)
+typedef struct {
+    sprov_sandbox *sandbox;
+    CaseSource *source;
+} SlowWrite;
+
+static gpointer write_slowly(gpointer data)
 {
-    CaseSource *source = case_source(case_noise(1 << 20));
-    source->chunk = 256; /* slow enough not to be over */
-    source->before = be_slow;
-    sprov_source table = case_source_table(source);
+    SlowWrite *slow = data;
+    sprov_source table = case_source_table(slow->source);
     sprov_write_request request = SPROV_INIT(sprov_write_request);
     request.path = "slow";
     request.source = &table;
-    CHECK_STATUS(case_api()->write_file(data, &request, NULL, case_error()), SPROV_E_NOT_READY);
+    CHECK_STATUS(case_api()->write_file(slow->sandbox, &request, NULL, case_error()),
+                 SPROV_E_NOT_READY);
     CHECK(case_last_error()->flags & SPROV_ERROR_SANDBOX_GONE);
     return NULL;
 }
@@ -313,12 +317,15 @@ static void destroy_ends_running_calls(void)
 
 static void destroy_ends_running_writes(void)
 {
-    sprov_sandbox *sandbox = case_fresh(NULL);
-    GThread *write = case_thread(write_long, sandbox);
-    case_sleep(300);
+    SlowWrite slow = {.sandbox = case_fresh(NULL), .source = case_source(case_noise(1 << 20))};
+    slow.source->chunk = 256; /* slow enough not to be over */
+    slow.source->before = be_slow;
+    GThread *thread = case_thread(write_slowly, &slow);
+    while (g_atomic_pointer_get(&slow.source->at) == 0)
+        case_sleep(5);
     gint64 begin = case_now_ms();
-    case_destroy(sandbox);
-    g_thread_join(write);
+    case_destroy(slow.sandbox);
+    g_thread_join(thread);
     CHECK(case_on_time(begin, 10000));
 }
 

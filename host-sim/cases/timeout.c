@@ -17,6 +17,19 @@ static void a_deadline_ends_it(void)
     CHECK(ran.ms <= case_within(500 + 3000));
 }
 
+/* Where a start takes longer than its deadline, it must not run on all the same. */
+static void a_deadline_before_it_runs_ends_it(void)
+{
+    const char *file = case_text("%s/alive", case_folder(case_shared()));
+    sprov_exec_request request = case_command("sleep 3; echo alive > '%s'; sleep 300", file);
+    request.run_timeout_ms = 1;
+    Ran ran = case_exec(case_shared(), &request, NULL);
+    CHECK_STATUS(ran.status, SPROV_OK);
+    CHECK_INT(ran.result.flags, KILLED_LATE);
+    case_sleep(3500);
+    CHECK_INT(case_sh(case_shared(), "test -e '%s'", file).result.exit_code, 1);
+}
+
 static void partial_output_is_kept(void)
 {
     const char *token = case_token();
@@ -348,6 +361,8 @@ static void a_token_ends_a_write(void)
 const Case cases_timeout[] = {
     {"TMO-01", 1, "core", "a command past its deadline is killed: success, flags, 137", "8.5",
      a_deadline_ends_it},
+    {"TMO-15", 1, "core", "a deadline that passes before the command runs ends it, too", "8.5",
+     a_deadline_before_it_runs_ends_it},
     {"TMO-02", 1, "core", "output before the deadline is kept", "8.5", partial_output_is_kept},
     {"TMO-03", 1, "core", "a deadline ends the tree: sessions, orphans, those deaf to TERM", "8.7",
      a_deadline_ends_the_tree},

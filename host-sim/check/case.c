@@ -160,9 +160,9 @@ const sprov_error *case_last_error(void)
 
 void *child_keep(void *memory)
 {
-    g_mutex_lock(&context.mutex);
+    pthread_mutex_lock(&context.mutex);
     g_ptr_array_add(context.kept, memory);
-    g_mutex_unlock(&context.mutex);
+    pthread_mutex_unlock(&context.mutex);
     return memory;
 }
 
@@ -189,9 +189,9 @@ const char *case_text(const char *format, ...)
 
 guint case_random(guint least, guint most)
 {
-    g_mutex_lock(&context.mutex);
+    pthread_mutex_lock(&context.mutex);
     guint number = least + g_rand_int(context.random) % (most - least + 1);
-    g_mutex_unlock(&context.mutex);
+    pthread_mutex_unlock(&context.mutex);
     return number;
 }
 
@@ -203,10 +203,10 @@ const char *case_token(void)
 CaseBytes case_noise(gsize size)
 {
     char *data = child_keep(g_malloc(size + 1));
-    g_mutex_lock(&context.mutex);
+    pthread_mutex_lock(&context.mutex);
     for (gsize i = 0; i < size; i++)
         data[i] = (char)g_rand_int(context.random);
-    g_mutex_unlock(&context.mutex);
+    pthread_mutex_unlock(&context.mutex);
     return (CaseBytes){data, size};
 }
 
@@ -267,9 +267,9 @@ sprov_provider *case_open(const sprov_host *host, const char *config)
     sprov_status status = case_api()->open(host, config, &provider, case_error());
     if (status != SPROV_OK)
         child_fail("open() answered \"%s\": %s", hs_status_name(status), last_error.message);
-    g_mutex_lock(&context.mutex);
+    pthread_mutex_lock(&context.mutex);
     g_ptr_array_add(context.providers, provider);
-    g_mutex_unlock(&context.mutex);
+    pthread_mutex_unlock(&context.mutex);
     return provider;
 }
 

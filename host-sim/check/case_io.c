@@ -12,7 +12,7 @@ static sprov_flow take(void *ctx, const void *data, size_t size)
 {
     CaseSink *sink = ctx;
     sink->last_ms = case_now_ms();
-    if (sink->writes++ == 0)
+    if (g_atomic_int_add(&sink->writes, 1) == 0)
         sink->first_ms = sink->last_ms;
     sink->thread = g_thread_self();
     if (size == 0)
@@ -62,7 +62,7 @@ static sprov_source_status give(void *ctx, void *buffer, size_t capacity, size_t
     gsize most = MIN(source->chunk ? source->chunk : capacity, capacity);
     *count = MIN(most, source->bytes.size - source->at);
     memcpy(buffer, source->bytes.data + source->at, *count);
-    source->at += *count;
+    g_atomic_pointer_add(&source->at, *count);
     return SPROV_SOURCE_OK;
 }
 

@@ -27,9 +27,9 @@ const char *case_options(const char *id, const char *more)
 
 const char *case_new_id(void)
 {
-    g_mutex_lock(&context.mutex);
+    pthread_mutex_lock(&context.mutex);
     guint number = ++context.numbers;
-    g_mutex_unlock(&context.mutex);
+    pthread_mutex_unlock(&context.mutex);
     g_autofree char *lower = g_ascii_strdown(context.case_id, -1);
     return case_text("check-%s-%s-%u", context.setup->run, lower + (*lower == '@'), number);
 }
@@ -37,13 +37,13 @@ const char *case_new_id(void)
 static CaseSandbox *find(sprov_sandbox *handle)
 {
     CaseSandbox *found = NULL;
-    g_mutex_lock(&context.mutex);
+    pthread_mutex_lock(&context.mutex);
     for (guint i = 0; i < context.sandboxes->len && !found; i++) {
         CaseSandbox *sandbox = context.sandboxes->pdata[i];
         if (sandbox->handle == handle)
             found = sandbox;
     }
-    g_mutex_unlock(&context.mutex);
+    pthread_mutex_unlock(&context.mutex);
     if (!found)
         child_fail("the case is wrong: it uses a handle that it did not get here");
     return found;
@@ -66,9 +66,9 @@ sprov_sandbox *case_handle(const char *id, const char *more, sprov_provider *pro
     sandbox->handle = handle;
     sandbox->id = g_strdup(id);
     sandbox->is_shared = is_shared;
-    g_mutex_lock(&context.mutex);
+    pthread_mutex_lock(&context.mutex);
     g_ptr_array_add(context.sandboxes, sandbox);
-    g_mutex_unlock(&context.mutex);
+    pthread_mutex_unlock(&context.mutex);
     return handle;
 }
 
@@ -116,12 +116,12 @@ const char *case_id(sprov_sandbox *sandbox)
 
 static void mark_gone(const char *id)
 {
-    g_mutex_lock(&context.mutex);
+    pthread_mutex_lock(&context.mutex);
     for (guint i = 0; i < context.sandboxes->len; i++) {
         CaseSandbox *other = context.sandboxes->pdata[i];
         other->is_destroyed |= strcmp(other->id, id) == 0;
     }
-    g_mutex_unlock(&context.mutex);
+    pthread_mutex_unlock(&context.mutex);
     check_ledger_gone(context.setup->ledger, context.case_id, id);
 }
 

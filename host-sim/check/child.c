@@ -28,7 +28,7 @@ static void init(const CheckSetup *setup)
                                 .name = "host-sim-check",
                                 .version = HS_VERSION,
                                 .log = log_line};
-    g_mutex_init(&context.mutex);
+    pthread_mutex_init(&context.mutex, NULL);
     child_init_random();
     fcntl(setup->result_fd, F_SETFD, FD_CLOEXEC);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* a crash is a result here, not a mystery */

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+
 #include "check/check.h"
 
 typedef struct {
@@ -11,7 +13,7 @@ typedef struct {
     const char *case_id;
     HsProvider *lib;
     sprov_host host;
-    GMutex mutex; /* guards what follows */
+    pthread_mutex_t mutex; /* guards what follows; one that sanitizers see through */
     sprov_provider *provider;
     GPtrArray *providers; /* of case_open() */
     GPtrArray *sandboxes; /* CaseSandbox */

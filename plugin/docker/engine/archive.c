@@ -1,5 +1,6 @@
 #include "engine/archive.h"
 
+#include "base/error.h"
 #include "base/text.h"
 
 #define IDLE_MS (30 * 1000)
@@ -8,6 +9,26 @@ static char *archive_path(const char *container, const char *path, const char *m
 {
     g_autofree char *escaped = spr_url_escape(path);
     return g_strdup_printf("/containers/%s/archive?path=%s%s", container, escaped, more);
+}
+
+bool dkr_archive_size(DkrClient *client, const char *container, const char *path,
+                      const SprWait *wait, guint64 *ret_size, GError **error)
+{
+    g_autofree char *url = archive_path(container, path, "");
+    DkrRequest request = {.method = "HEAD", .path = url};
+    g_autoptr(DkrReply) reply = NULL;
+    if (!dkr_client_open(client, &request, wait, &reply, error))
+        return false;
+    const char *stat = dkr_reply_header(reply, "x-docker-container-path-stat");
+    gsize length = 0;
+    g_autofree guchar *text = stat ? g_base64_decode(stat, &length) : NULL;
+    json_auto_t *object = text ? json_loadb((const char *)text, length, 0, NULL) : NULL;
+    json_t *size = json_object_get(object, "size");
+    if (!json_is_integer(size))
+        return spr_fail(error, SPR_E_IO, "bad-answer",
+                        "the engine's record of the file %s is none", path);
+    *ret_size = (guint64)json_integer_value(size);
+    return true;
 }
 
 bool dkr_archive_get(DkrClient *client, const char *container, const char *path,

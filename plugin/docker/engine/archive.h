@@ -7,6 +7,10 @@
 
 #include "engine/client.h"
 
+/* The size of what is at path (absolute), SPR_E_NOT_FOUND when nothing is. */
+bool dkr_archive_size(DkrClient *client, const char *container, const char *path,
+                      const SprWait *wait, guint64 *ret_size, GError **error);
+
 /* The tar of path (absolute), to be read from *ret_reply. */
 bool dkr_archive_get(DkrClient *client, const char *container, const char *path,
                      const SprWait *wait, DkrReply **ret_reply, GError **error);

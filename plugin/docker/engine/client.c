@@ -173,6 +173,8 @@ static void setup_body(DkrReply *reply, const DkrRequest *request)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
         add_header(reply, "Content-Type: application/json");
         add_header(reply, "Expect:");
+    } else if (strcmp(request->method, "HEAD") == 0) {
+        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
     }
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
 }

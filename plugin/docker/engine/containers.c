@@ -48,8 +48,9 @@ bool dkr_container_inspect(DkrClient *client, const char *container, const SprWa
 bool dkr_container_create(DkrClient *client, const char *name, const char *body,
                           const SprWait *wait, char **ret_id, GError **error)
 {
-    g_autofree char *escaped = spr_url_escape(name);
-    g_autofree char *path = g_strdup_printf("/containers/create?name=%s", escaped);
+    g_autofree char *escaped = name ? spr_url_escape(name) : NULL;
+    g_autofree char *path =
+        g_strdup_printf("/containers/create%s%s", name ? "?name=" : "", name ? escaped : "");
     DkrRequest request = {
         .method = "POST", .path = path, .body = body, .limit_ms = -1, .patient = true};
     json_auto_t *answer = NULL;

@@ -13,7 +13,8 @@ bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wai
 bool dkr_container_inspect(DkrClient *client, const char *container, const SprWait *wait,
                            json_t **ret_object, GError **error);
 
-/* The name alone goes into the URL; the configuration never does. */
+/* The name alone goes into the URL, NULL for one that the engine makes up; the configuration never
+ * does. */
 bool dkr_container_create(DkrClient *client, const char *name, const char *body,
                           const SprWait *wait, char **ret_id, GError **error);
 

@@ -223,6 +223,11 @@ void dkr_hijack_half_close(DkrHijack *hijack)
     shutdown(hijack->fd, SHUT_WR);
 }
 
+void dkr_hijack_shut(DkrHijack *hijack)
+{
+    shutdown(hijack->fd, SHUT_RDWR);
+}
+
 void dkr_hijack_free(DkrHijack *hijack)
 {
     if (!hijack)

@@ -30,6 +30,9 @@ bool dkr_hijack_write(DkrHijack *hijack, const void *data, gsize size, gsize *re
 /* End of input for the other side; its output goes on. */
 void dkr_hijack_half_close(DkrHijack *hijack);
 
+/* Ends both directions, from any thread; reads and writes fail or end from then on. */
+void dkr_hijack_shut(DkrHijack *hijack);
+
 void dkr_hijack_free(DkrHijack *hijack);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrHijack, dkr_hijack_free)

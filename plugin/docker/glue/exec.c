@@ -35,10 +35,6 @@ static bool check_flags(const sprov_exec_request *r, GError **error)
     if (r->flags & ~(guint32)SPROV_EXEC_WAIT_BACKGROUND)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "unknown-flag",
                         "request->flags 0x%x has bits that are not known", r->flags);
-    if (r->flags & SPROV_EXEC_WAIT_BACKGROUND)
-        return spr_fail(error, SPR_E_UNSUPPORTED, "needs-supervisor",
-                        "SPROV_EXEC_WAIT_BACKGROUND: an engine exec cannot wait for background "
-                        "children; let the command itself wait for them");
     return true;
 }
 
@@ -138,9 +134,10 @@ static bool attempt(void *ctx, DkrLife *life, GError **error)
         .err = glue_sink(&exec->err),
         .run_timeout_ms = r->run_timeout_ms ? r->run_timeout_ms : options->timeout.value,
         .grace_ms = r->grace_ms,
+        .wait_background = r->flags & SPROV_EXEC_WAIT_BACKGROUND,
     };
-    return dkr_command_run(&exec->gc->provider->context, life->container, &command,
-                           &exec->gc->wait, &exec->result, error);
+    DkrVenue venue = dkr_life_venue(life, &exec->gc->provider->context);
+    return dkr_run(&venue, &command, &exec->gc->wait, &exec->result, error);
 }
 
 static bool may_repeat(void *ctx)

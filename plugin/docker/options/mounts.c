@@ -42,7 +42,17 @@ static const char *wrong_target(const char *key, const char *target)
     if (target[0] != '/')
         return "the target must be an absolute path in the container";
     g_autofree char *clean = clean_path(target);
+    if (g_str_has_prefix(clean, DKR_RESERVED_DIRECTORY) &&
+        strchr("/", clean[strlen(DKR_RESERVED_DIRECTORY)]))
+        return "the target lies in " DKR_RESERVED_DIRECTORY ", which is the provider's own";
     return strcmp(clean, "/") == 0 ? "the target must not be the root of the container" : NULL;
+}
+
+static const char *wrong_source(const char *key, const char *source)
+{
+    if (g_str_has_prefix(source, DKR_RESERVED_VOLUME_PREFIX))
+        return "volumes that begin with \"" DKR_RESERVED_VOLUME_PREFIX "\" are the provider's own";
+    return NULL;
 }
 
 const char *dkr_volume_wrong(const char *source, const char *place)
@@ -50,6 +60,8 @@ const char *dkr_volume_wrong(const char *source, const char *place)
     if (strchr(source, ':'))
         return "the key is a path or a volume's name and holds no \":\"; options such as \":ro\" "
                "go behind the target";
+    if (wrong_source(NULL, source))
+        return wrong_source(NULL, source);
     g_autofree char *target = g_strndup(place, strcspn(place, ":"));
     return wrong_target(NULL, target);
 }
@@ -112,7 +124,7 @@ static bool read_tmpfs_options(const json_t *value, const DkrJsonPath *path,
 static const DkrJsonField mount_fields[] = {
     {"type", dkr_json_read_word, offsetof(DkrMount, type_name), .is_required = true,
      .words = type_words},
-    {"source", dkr_json_read_text, offsetof(DkrMount, source), .min = 1},
+    {"source", dkr_json_read_text, offsetof(DkrMount, source), .min = 1, .wrong = wrong_source},
     {"target", dkr_json_read_text, offsetof(DkrMount, target), .is_required = true,
      .wrong = wrong_target},
     {"readOnly", dkr_json_read_bool, offsetof(DkrMount, read_only)},

@@ -20,6 +20,7 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
     g_free(options->template_id);
     g_free(options->template_json);
     g_strfreev(options->command);
+    g_free(options->supervisor);
     dkr_pairs_clear(&options->env);
     g_free(options->working_directory);
     g_free(options->user);
@@ -130,6 +131,8 @@ static bool refuse_docker_options(const json_t *value, const DkrJsonPath *path,
 #define MAX_PIDS 4194304
 #define MAX_CPU_PERIOD 1000000
 
+static const char *const supervisor_modes[] = {"auto", "required", "off", NULL};
+
 static const DkrJsonField option_fields[] = {
     {"id", dkr_json_read_text, AT(id), 1, DKR_ID_MAX_BYTES},
     {"name", dkr_json_read_text, AT(name), .min = 1},
@@ -158,6 +161,7 @@ static const DkrJsonField option_fields[] = {
     {"capDrop", dkr_json_read_texts, AT(cap_drop), .min = 1},
     {"capAdd", dkr_json_read_texts, AT(cap_add), .min = 1},
     {"securityOpt", dkr_json_read_texts, AT(security_opt), .min = 1},
+    {"supervisor", dkr_json_read_word, AT(supervisor), .words = supervisor_modes},
     {"timeout", dkr_json_read_integer, AT(timeout), 0, G_MAXINT64},
     {"autoStart", dkr_json_read_bool, AT(auto_start)},
     {"instructions", dkr_json_read_text, AT(instructions)},
@@ -187,6 +191,8 @@ static void fill_defaults(DkrSandboxOptions *options)
         options->command = g_strdupv((char **)keep_alive);
     if (!options->init.is_set)
         options->init.value = true;
+    if (!options->supervisor)
+        options->supervisor = g_strdup("auto");
     if (!options->timeout.is_set)
         options->timeout.value = DKR_DEFAULT_TIMEOUT_MS;
     if (!options->auto_start.is_set)

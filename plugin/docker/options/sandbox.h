@@ -12,6 +12,10 @@
 #define DKR_DEFAULT_TIMEOUT_MS (300 * 1000)
 #define DKR_ID_MAX_BYTES 255
 
+/* What the provider mounts for itself: no mount of the user's may be here or below. */
+#define DKR_RESERVED_DIRECTORY "/.sprov"
+#define DKR_RESERVED_VOLUME_PREFIX "sprov-supervisor-"
+
 typedef enum {
     DKR_MOUNT_VOLUME,
     DKR_MOUNT_BIND,
@@ -82,6 +86,7 @@ typedef struct {
     char **cap_add;
     char **security_opt;
 
+    char *supervisor;      /* "auto", "required" or "off"; never NULL */
     DkrOptInt timeout;     /* milliseconds for each command; 0: none; its value is never unset */
     DkrOptBool auto_start; /* its value is true when not set */
     char *instructions;    /* NULL: the default text; may be empty */

@@ -15,6 +15,9 @@
 
 #define STDIN_SIZE (64u << 10)
 #define END_LIMIT_MS (10 * 1000)
+/* How long an engine may take between answering a start and the process being there. */
+#define START_LIMIT_MS (15 * 1000)
+#define START_STEP_MS 100
 /* An engine's text about a failed start is one short chunk that ends in CR LF. */
 #define HELD_MOST (8u << 10)
 #define HELD_STEP_US (100 * 1000)
@@ -236,24 +239,33 @@ static bool pump_to_end(Run *run, gint64 limit_ms)
 
 /* --------------------------------------------------------------------------- endings */
 
-/* Ends the tree. False when nothing of it was there any more: it had ended by itself. */
-static bool end_tree(Run *run)
+/* TERM first, where the request gives grace; returns how many processes were asked. */
+static guint ask_tree(Run *run)
 {
-    guint asked = 0, found = 0, left = 0;
-    g_autoptr(GError) error = NULL;
-    const char *user = run->command->user;
+    guint asked = 0, left;
     if (run->command->grace_ms > 0 &&
-        dkr_kill_tree(run->context, run->container, user, run->token, SIGTERM, &asked, &left,
-                      NULL) &&
+        dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGTERM,
+                      &asked, &left, NULL) &&
         asked > 0)
         pump_to_end(run, run->command->grace_ms);
-    if (!dkr_kill_tree(run->context, run->container, user, run->token, SIGKILL, &found, &left,
-                       &error)) {
-        spr_log(&run->context->log, SPR_LOG_WARNING, "exec", "a command could not be ended: %s",
-                error->message);
-        run->result->flags |= DKR_COMMAND_UNCONFIRMED;
-        found = 1;
-    }
+    return asked;
+}
+
+/* Ends the tree. False when nothing of it was there any more: it had ended by itself. While the
+ * stream is open and nothing is found, the engine has not started it yet. */
+static bool end_tree(Run *run)
+{
+    guint asked = ask_tree(run), found = 0, left = 0;
+    gint64 until_us = spr_deadline_after(START_LIMIT_MS);
+    g_autoptr(GError) error = NULL;
+    do {
+        if (!dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
+                           &found, &left, &error)) {
+            spr_log(&run->context->log, SPR_LOG_WARNING, "exec",
+                    "a command could not be ended: %s", error->message);
+            found = left = 1;
+        }
+    } while (found == 0 && !pump_to_end(run, START_STEP_MS) && g_get_monotonic_time() < until_us);
     if (left > 0 || !pump_to_end(run, END_LIMIT_MS))
         run->result->flags |= DKR_COMMAND_UNCONFIRMED;
     return asked + found > 0;
@@ -423,6 +435,10 @@ bool dkr_command_run(const DkrContext *context, const char *container, const Dkr
                        .result = ret_result,
                        .token = spr_random_hex(16)};
     *ret_result = (DkrCommandResult){0};
+    if (command->wait_background)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "needs-supervisor",
+                        "an engine exec cannot wait for background children: let the command "
+                        "itself wait for them");
     if (!begin(&run, error))
         return false;
     pump(&run);

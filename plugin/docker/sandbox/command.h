@@ -30,6 +30,7 @@ typedef struct {
     DkrSink err;
     gint64 run_timeout_ms; /* 0 or below: none */
     gint64 grace_ms;
+    bool wait_background; /* ends with the last of its tree; an engine exec cannot */
 } DkrCommand;
 
 enum { /* equal to SPROV_EXEC_* */

@@ -4,10 +4,13 @@
 #include "engine/containers.h"
 #include "engine/failure.h"
 #include "engine/images.h"
+#include "engine/volumes.h"
 #include "options/names.h"
 #include "sandbox/owner.h"
+#include "sandbox/placement.h"
 #include "sandbox/spec.h"
 #include "sandbox/startfail.h"
+#include "supervisor/embedded.h"
 
 #include <string.h>
 
@@ -119,7 +122,7 @@ bool dkr_create_adopt(const DkrContext *context, const DkrSandboxOptions *option
         json_decref(inspect);
         inspect = started;
     }
-    DkrLife *life = dkr_life_new(inspect, error);
+    DkrLife *life = dkr_life_new(context, options, inspect, error);
     if (life)
         *ret_life = life;
     return life != NULL;
@@ -128,22 +131,23 @@ bool dkr_create_adopt(const DkrContext *context, const DkrSandboxOptions *option
 /* ----------------------------------------------------------------------- creating */
 
 static bool ensure_image(const DkrContext *context, const char *image, const DkrStartHooks *hooks,
-                         const SprWait *wait, GError **error)
+                         const SprWait *wait, json_t **ret_image, GError **error)
 {
-    json_auto_t *found = NULL;
     g_autoptr(GError) why = NULL;
-    if (dkr_image_inspect(context->client, image, wait, &found, &why))
+    if (dkr_image_inspect(context->client, image, wait, ret_image, &why))
         return true;
     if (!spr_error_is(why, SPR_E_NOT_FOUND, NULL)) {
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
     spr_log(&context->log, SPR_LOG_INFO, "image", "pulling %s", image);
-    return dkr_image_pull(context->client, image, wait, hooks->progress, hooks->ctx, error);
+    return dkr_image_pull(context->client, image, wait, hooks->progress, hooks->ctx, error) &&
+           dkr_image_inspect(context->client, image, wait, ret_image, error);
 }
 
 /* Our own limit: the caller's time or token may be what ended the start. */
-static void take_back(const DkrContext *context, const char *container)
+static void take_back(const DkrContext *context, const char *container,
+                      const DkrPlacement *placement)
 {
     SprWait wait = spr_wait_for(CLEANUP_LIMIT_MS);
     g_autoptr(GError) error = NULL;
@@ -151,6 +155,8 @@ static void take_back(const DkrContext *context, const char *container)
         spr_log(&context->log, SPR_LOG_WARNING, "sandbox",
                 "the container %.12s of a failed start could not be removed: %s", container,
                 error->message);
+    else if (placement->use && placement->volume_is_own)
+        dkr_volume_remove(context->client, placement->volume, &wait, NULL);
 }
 
 /* Whether a container of another sandbox, or of nobody, has the name. */
@@ -195,38 +201,87 @@ static bool resolve_conflict(const DkrContext *context, const DkrSandboxOptions 
                     name);
 }
 
-static bool create_container(const DkrContext *context, const DkrSandboxOptions *options,
-                             const char *image, const char *template_workdir, const char *name,
-                             const SprWait *wait, char **ret_container, GError **error)
+/* What one attempt to create needs beside the options. */
+typedef struct {
+    const DkrContext *context;
+    const DkrSandboxOptions *options;
+    const char *image;
+    const char *template_workdir;
+    const char *name;
+    const DkrPlacement *placement;
+    const SprWait *wait;
+} Attempt;
+
+static bool create_container(const Attempt *a, char **ret_container, GError **error)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    DkrSpecContext spec = {.image = image,
-                           .workdir = dkr_sandbox_options_workdir(options, template_workdir),
+    DkrSpecSupervisor supervisor = {.volume = a->placement->volume,
+                                    .id = spr_supervisor_program_id(),
+                                    .is_main = a->placement->is_main,
+                                    .entrypoint = a->placement->entrypoint};
+    DkrSpecContext spec = {.image = a->image,
+                           .workdir = dkr_sandbox_options_workdir(a->options, a->template_workdir),
                            .owner = dkr_owner(),
-                           .version = context->version,
-                           .created = created};
-    g_autofree char *body = dkr_spec_create_body(options, &spec, error);
-    if (!body || !spr_wait_check(wait, error))
+                           .version = a->context->version,
+                           .created = created,
+                           .supervisor = a->placement->use ? &supervisor : NULL};
+    g_autofree char *body = dkr_spec_create_body(a->options, &spec, error);
+    if (!body || !spr_wait_check(a->wait, error))
         return false;
     /* Once asked for, the container is made and its id is needed, whatever the token says. */
     SprWait uncancelled = spr_wait_for(-1);
-    uncancelled.deadline_us = wait->deadline_us;
-    return dkr_container_create(context->client, name, body, &uncancelled, ret_container, error);
+    uncancelled.deadline_us = a->wait->deadline_us;
+    return dkr_container_create(a->context->client, a->name, body, &uncancelled, ret_container,
+                                error);
 }
 
-static bool run_container(const DkrContext *context, const DkrSandboxOptions *options,
-                          const char *container, const SprWait *wait, DkrLife **ret_life,
+static bool run_container(const Attempt *a, const char *container, DkrLife **ret_life,
                           GError **error)
 {
     json_auto_t *inspect = NULL;
-    if (!start_and_look(context, container, options->command_is_set, wait, &inspect, error) ||
-        !dkr_spec_verify(options, inspect, error))
+    if (a->placement->use && !dkr_placement_check(a->context, a->placement, container, a->image,
+                                                  a->wait, error))
         return false;
-    DkrLife *life = dkr_life_new(inspect, error);
+    if (!start_and_look(a->context, container, a->options->command_is_set, a->wait, &inspect,
+                        error) ||
+        !dkr_spec_verify(a->options, inspect, error))
+        return false;
+    DkrLife *life = dkr_life_new(a->context, a->options, inspect, error);
     if (life)
         *ret_life = life;
     return life != NULL;
+}
+
+/* One attempt, which leaves nothing when it fails. */
+static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_outcome,
+                    GError **error)
+{
+    g_autofree char *container = NULL;
+    g_autoptr(GError) why = NULL;
+    if (a->placement->use && !dkr_placement_prepare(a->context, a->placement, a->wait, error))
+        return false;
+    if (!create_container(a, &container, &why)) {
+        if (dkr_failure_status(why) == 409) {
+            *ret_outcome = DKR_START_CONNECTED;
+            return resolve_conflict(a->context, a->options, a->name, a->wait, ret_life, error);
+        }
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    *ret_outcome = DKR_START_CREATED;
+    if (run_container(a, container, ret_life, error))
+        return true;
+    take_back(a->context, container, a->placement);
+    return false;
+}
+
+/* Failures that may be the supervisor's own doing. */
+static bool may_do_without(const Attempt *a, const GError *why)
+{
+    if (!a->placement->use || strcmp(a->options->supervisor, "auto") != 0)
+        return false;
+    return spr_error_is(why, SPR_E_IO, "no-supervisor") || spr_error_is(why, why->code, "start-failed");
 }
 
 bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
@@ -236,32 +291,34 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
     int api_minor;
     g_autofree char *template_image = NULL;
     g_autofree char *template_workdir = NULL;
+    g_autofree char *name = dkr_name_for_container(options->id, options->name);
+    json_auto_t *image = NULL;
+    g_auto(DkrPlacement) placement = {0};
+    g_autoptr(GError) why = NULL;
     if (!dkr_client_api_minor(context->client, wait, &api_minor, error) ||
         !dkr_spec_check_api(options, api_minor, error))
         return false;
     if (!options->image && !hooks->resolve_template(hooks->ctx, options, wait, &template_image,
                                                     &template_workdir, error))
         return false;
-    const char *image = template_image ? template_image : options->image;
-    if (!ensure_image(context, image, hooks, wait, error))
+    Attempt a = {.context = context,
+                 .options = options,
+                 .image = template_image ? template_image : options->image,
+                 .template_workdir = template_workdir,
+                 .name = name,
+                 .placement = &placement,
+                 .wait = wait};
+    if (!ensure_image(context, a.image, hooks, wait, &image, error) ||
+        !dkr_placement_decide(options, image, &placement, error))
         return false;
-
-    g_autofree char *name = dkr_name_for_container(options->id, options->name);
-    g_autofree char *container = NULL;
-    g_autoptr(GError) why = NULL;
-    if (!create_container(context, options, image, template_workdir, name, wait, &container,
-                          &why)) {
-        if (dkr_failure_status(why) == 409) {
-            *ret_outcome = DKR_START_CONNECTED;
-            return resolve_conflict(context, options, name, wait, ret_life, error);
-        }
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
+    if (attempt(&a, ret_life, ret_outcome, &why))
+        return true;
+    if (may_do_without(&a, why)) {
+        spr_log(&context->log, SPR_LOG_WARNING, "supervisor", "trying without a supervisor: %s",
+                why->message);
+        placement.use = false;
+        return attempt(&a, ret_life, ret_outcome, error);
     }
-    if (!run_container(context, options, container, wait, ret_life, error)) {
-        take_back(context, container);
-        return false;
-    }
-    *ret_outcome = DKR_START_CREATED;
-    return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
 }

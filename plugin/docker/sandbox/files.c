@@ -10,16 +10,17 @@
 #include <string.h>
 
 #define CLEANUP_LIMIT_MS (30 * 1000)
+#define CLEANUP_TRIES 5
 #define DEFAULT_MODE 0644
 
-static bool probe(const DkrContext *context, const DkrLife *life, const char *path,
+static bool probe(const DkrVenue *venue, const DkrLife *life, const char *path,
                   const char *how, const SprWait *wait, DkrFileFacts *ret_facts, GError **error)
 {
     g_autofree char *absolute = dkr_life_absolute(life, path);
     const char *args[] = {absolute, how, NULL};
     g_autoptr(GByteArray) output = NULL;
     int exit_code;
-    if (!dkr_script_run(context, life->container, NULL, dkr_file_probe_script, args, NULL, wait,
+    if (!dkr_script_run(venue, NULL, dkr_file_probe_script, args, NULL, wait,
                         &output, &exit_code, error)) {
         g_prefix_error(error, "%s: ", path);
         return false;
@@ -28,9 +29,11 @@ static bool probe(const DkrContext *context, const DkrLife *life, const char *pa
                                 ret_facts, error);
 }
 
+/* Engines cannot write names that are no UTF-8 into a tar. */
 static bool in_archive(const DkrLife *life, const DkrFileFacts *facts)
 {
-    return dkr_file_in_archive(facts->mountinfo, facts->path, (const char *const *)life->mounts);
+    return g_utf8_validate(facts->path, -1, NULL) &&
+           dkr_file_in_archive(facts->mountinfo, facts->path, (const char *const *)life->mounts);
 }
 
 /* --------------------------------------------------------------------------- reading */
@@ -71,13 +74,13 @@ static bool pull_block(void *ctx, const void **ret_data, gsize *ret_size, GError
     return dkr_reply_read(pull->reply, pull->wait, ret_data, ret_size, error);
 }
 
-static bool read_archive(const DkrContext *context, const DkrLife *life, const DkrFileFacts *facts,
+static bool read_archive(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                          Window *window, const SprWait *wait, DkrReadResult *result,
                          GError **error)
 {
     g_autoptr(DkrReply) reply = NULL;
     SprTarEntry entry;
-    if (!dkr_archive_get(context->client, life->container, facts->path, wait, &reply, error))
+    if (!dkr_archive_get(venue->context->client, life->container, facts->path, wait, &reply, error))
         return false;
     Pull pull = {reply, wait};
     g_autoptr(SprTarReader) reader = spr_tar_reader_new(pull_block, &pull);
@@ -99,14 +102,14 @@ static bool read_archive(const DkrContext *context, const DkrLife *life, const D
     }
 }
 
-static bool read_command(const DkrContext *context, const DkrLife *life, const DkrFileFacts *facts,
+static bool read_command(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                          Window *window, const SprWait *wait, GError **error)
 {
     const char *const argv[] = {"/bin/sh", "-c", "exec cat -- \"$1\"", "sh", facts->path, NULL};
     DkrCommand command = {.argv = argv, .cwd = "/", .out = {window_write, window}};
     DkrCommandResult result;
     g_autoptr(GError) why = NULL;
-    bool ok = dkr_command_run(context, life->container, &command, wait, &result, &why);
+    bool ok = dkr_run(venue, &command, wait, &result, &why);
     if (!ok && spr_error_is(why, SPR_E_REFUSED, NULL) && window->left == 0)
         return true;
     if (!ok) {
@@ -125,16 +128,17 @@ bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *p
                    guint64 offset, guint64 max_bytes, const DkrSink *sink, const SprWait *wait,
                    DkrReadResult *ret_result, GError **error)
 {
+    const DkrVenue at = dkr_life_venue(life, context), *venue = &at;
     g_auto(DkrFileFacts) facts = {0};
     g_autoptr(GError) why = NULL;
-    if (!probe(context, life, path, "read", wait, &facts, error))
+    if (!probe(venue, life, path, "read", wait, &facts, error))
         return false;
     Window window = {.sink = sink, .skip = offset, .left = max_bytes ? max_bytes : G_MAXUINT64};
     DkrReadResult result = {
         .mode = facts.mode & 0777, .size = facts.size, .mtime_ns = facts.mtime_s * 1000000000};
     bool ok = in_archive(life, &facts)
-                  ? read_archive(context, life, &facts, &window, wait, &result, &why)
-                  : read_command(context, life, &facts, &window, wait, &why);
+                  ? read_archive(venue, life, &facts, &window, wait, &result, &why)
+                  : read_command(venue, life, &facts, &window, wait, &why);
     if (window.refused)
         return spr_fail(error, SPR_E_REFUSED, "sink-stopped",
                         "%s: the taker of the bytes asked to stop", path);
@@ -173,7 +177,7 @@ static bool meter_read(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
     return true;
 }
 
-static bool put_archive(const DkrContext *context, const DkrLife *life, const DkrFileFacts *facts,
+static bool put_archive(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                         const char *temporary, guint mode, Meter *meter, const SprWait *wait,
                         GError **error)
 {
@@ -186,18 +190,18 @@ static bool put_archive(const DkrContext *context, const DkrLife *life, const Dk
     g_autoptr(SprTarWriter) writer = NULL;
     return spr_tar_writer_new(strrchr(temporary, '/') + 1, &entry, meter_read, meter, &writer,
                               error) &&
-           dkr_archive_put(context->client, life->container, facts->directory,
+           dkr_archive_put(venue->context->client, life->container, facts->directory,
                            spr_tar_writer_read, writer, wait, error);
 }
 
 /* Runs a step of a write as the sandbox's user; what it prints on failure is the reason. */
-static bool run_step(const DkrContext *context, const DkrLife *life, const char *script,
+static bool run_step(const DkrVenue *venue, const DkrLife *life, const char *script,
                      const char *const *args, const DkrSource *source, const SprWait *wait,
                      GError **error)
 {
     g_autoptr(GByteArray) output = NULL;
     int exit_code;
-    if (!dkr_script_run(context, life->container, NULL, script, args, source, wait, &output,
+    if (!dkr_script_run(venue, NULL, script, args, source, wait, &output,
                         &exit_code, error))
         return false;
     if (exit_code == 0)
@@ -209,12 +213,12 @@ static bool run_step(const DkrContext *context, const DkrLife *life, const char 
                     *text ? text : "it cannot be written");
 }
 
-static bool stream_to(const DkrContext *context, const DkrLife *life, const char *target,
+static bool stream_to(const DkrVenue *venue, const DkrLife *life, const char *target,
                       Meter *meter, const SprWait *wait, GError **error)
 {
     const char *args[] = {target, NULL};
     DkrSource source = {meter_read, meter};
-    return run_step(context, life, "umask 077; cat 2>&1 >\"$1\"", args, &source, wait, error);
+    return run_step(venue, life, "umask 077; cat 2>&1 >\"$1\"", args, &source, wait, error);
 }
 
 /* $1 the bytes, $2 where they go ("": they are there), $3 their count, $4 mode and $5 owner ("":
@@ -230,22 +234,41 @@ static const char commit_script[] =
     "[ -d \"$2\" ] && { echo 'is a directory'; exit 1; }\n"
     "mv -f -- \"$1\" \"$2\"\n";
 
-static bool commit(const DkrContext *context, const DkrLife *life, const char *from,
+static bool commit(const DkrVenue *venue, const DkrLife *life, const char *from,
                    const char *to, const char *mode, const char *owner, const Meter *meter,
                    const SprWait *wait, GError **error)
 {
     g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT, meter->count);
     const char *args[] = {from, to, size, mode, owner, NULL};
-    return run_step(context, life, commit_script, args, NULL, wait, error);
+    return run_step(venue, life, commit_script, args, NULL, wait, error);
 }
 
-static void remove_temporary(const DkrContext *context, const DkrLife *life, const char *path)
+/* Whether the file is there once the engine is done with a transfer that was broken off: asking
+ * waits for the container's lock. */
+static bool is_there(const DkrVenue *venue, const char *path, const SprWait *wait)
+{
+    guint64 size;
+    g_autoptr(GError) why = NULL;
+    return dkr_archive_size(venue->context->client, venue->container, path, wait, &size, &why) ||
+           !spr_error_is(why, SPR_E_NOT_FOUND, NULL);
+}
+
+static void remove_temporary(const DkrVenue *venue, const DkrLife *life, const char *path,
+                             bool by_archive)
 {
     SprWait wait = spr_wait_for(CLEANUP_LIMIT_MS);
     const char *args[] = {path, NULL};
     g_autoptr(GError) error = NULL;
-    if (!run_step(context, life, "exec rm -f -- \"$1\" 2>&1", args, NULL, &wait, &error))
-        spr_log(&context->log, SPR_LOG_WARNING, "files", "%s was left behind: %s", path,
+    bool ok = true;
+    for (int tries = 0; ok && tries < CLEANUP_TRIES; tries++) {
+        if (by_archive && !is_there(venue, path, &wait) && tries > 0)
+            return;
+        ok = run_step(venue, life, "exec rm -f -- \"$1\" 2>&1", args, NULL, &wait, &error);
+        if (ok && !by_archive)
+            return;
+    }
+    if (!ok)
+        spr_log(&venue->context->log, SPR_LOG_WARNING, "files", "%s was left behind: %s", path,
                 error->message);
 }
 
@@ -257,7 +280,7 @@ static char *owner_to_restore(const DkrFileFacts *facts)
     return g_strdup_printf("%" G_GINT64_FORMAT ":%" G_GINT64_FORMAT, facts->uid, facts->gid);
 }
 
-static bool replace(const DkrContext *context, const DkrLife *life, const DkrFileFacts *facts,
+static bool replace(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                     guint mode, Meter *meter, const SprWait *wait, GError **error)
 {
     bool by_archive = in_archive(life, facts) && meter->announced != G_MAXUINT64;
@@ -267,21 +290,21 @@ static bool replace(const DkrContext *context, const DkrLife *life, const DkrFil
     g_autofree char *mode_text = by_archive ? g_strdup("") : g_strdup_printf("%o", mode);
     g_autofree char *owner = by_archive ? g_strdup("") : owner_to_restore(facts);
     bool ok = by_archive
-                  ? put_archive(context, life, facts, temporary, mode, meter, wait, error)
-                  : stream_to(context, life, temporary, meter, wait, error);
-    ok = ok && commit(context, life, temporary, facts->path, mode_text, owner, meter, wait, error);
+                  ? put_archive(venue, life, facts, temporary, mode, meter, wait, error)
+                  : stream_to(venue, life, temporary, meter, wait, error);
+    ok = ok && commit(venue, life, temporary, facts->path, mode_text, owner, meter, wait, error);
     if (!ok)
-        remove_temporary(context, life, temporary);
+        remove_temporary(venue, life, temporary, by_archive);
     return ok;
 }
 
-static bool write_in_place(const DkrContext *context, const DkrLife *life,
+static bool write_in_place(const DkrVenue *venue, const DkrLife *life,
                            const DkrFileFacts *facts, guint mode, Meter *meter,
                            const SprWait *wait, GError **error)
 {
     g_autofree char *mode_text = mode != facts->mode ? g_strdup_printf("%o", mode) : g_strdup("");
-    return stream_to(context, life, facts->path, meter, wait, error) &&
-           commit(context, life, facts->path, "", mode_text, "", meter, wait, error);
+    return stream_to(venue, life, facts->path, meter, wait, error) &&
+           commit(venue, life, facts->path, "", mode_text, "", meter, wait, error);
 }
 
 static bool check_may_write(const DkrFileFacts *facts, const char *path, bool in_place,
@@ -300,8 +323,9 @@ static bool check_may_write(const DkrFileFacts *facts, const char *path, bool in
 bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *path, guint mode,
                     guint64 size, const DkrSource *source, const SprWait *wait, GError **error)
 {
+    const DkrVenue at = dkr_life_venue(life, context), *venue = &at;
     g_auto(DkrFileFacts) facts = {0};
-    if (!probe(context, life, path, "write", wait, &facts, error))
+    if (!probe(venue, life, path, "write", wait, &facts, error))
         return false;
     bool exists = facts.kind == DKR_FILE_REGULAR;
     bool in_place = !facts.may_write_directory ||
@@ -310,8 +334,8 @@ bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *
         return false;
     guint wanted = mode ? mode : exists ? facts.mode & 07777 : DEFAULT_MODE;
     Meter meter = {.source = source, .announced = size};
-    bool ok = in_place ? write_in_place(context, life, &facts, wanted, &meter, wait, error)
-                       : replace(context, life, &facts, wanted, &meter, wait, error);
+    bool ok = in_place ? write_in_place(venue, life, &facts, wanted, &meter, wait, error)
+                       : replace(venue, life, &facts, wanted, &meter, wait, error);
     if (!ok)
         g_prefix_error(error, "%s: ", path);
     return ok;

@@ -14,7 +14,7 @@ typedef struct {
     const char *status;            /* the last that the handle saw */
     const char *image;             /* what a start resolved; NULL: the options' */
     const char *workdir;           /* what a start decided; NULL: the options', or the default */
-    const char *supervisor_reason; /* why none is in use */
+    const char *supervisor_reason; /* why none is in use; NULL: one is */
 } DkrInfoSource;
 
 /* One JSON object, to be freed with g_free(); NULL when memory ran out. inspect is the answer of

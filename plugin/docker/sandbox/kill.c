@@ -69,8 +69,8 @@ bool dkr_kill_tree(const DkrContext *context, const char *container, const char 
     SprWait wait = spr_wait_for(KILL_LIMIT_MS); /* the caller's own time may be over */
     g_autoptr(GByteArray) output = NULL;
     int exit_code;
-    if (!dkr_script_run(context, container, user, script, args, NULL, &wait, &output, &exit_code,
-                        error))
+    const DkrVenue by_engine = {.context = context, .container = container};
+    if (!dkr_script_run(&by_engine, user, script, args, NULL, &wait, &output, &exit_code, error))
         return false;
     g_autofree char *text = g_strndup((const char *)output->data, output->len);
     if (sscanf(text, "found %u left %u", ret_found, ret_left) != 2)

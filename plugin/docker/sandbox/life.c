@@ -1,6 +1,7 @@
 #include "sandbox/life.h"
 
 #include "base/error.h"
+#include "sandbox/layout.h"
 
 #include <string.h>
 
@@ -24,7 +25,19 @@ static char **archive_mounts(json_t *mounts)
     return (char **)g_ptr_array_free(list, FALSE);
 }
 
-DkrLife *dkr_life_new(const json_t *inspect, GError **error)
+/* Its label tells whether a supervisor is in it and how it was started. */
+static DkrLink *find_link(const DkrContext *context, const DkrSandboxOptions *options,
+                          const char *container, const json_t *config)
+{
+    const char *label = text(json_object_get(config, "Labels"), DKR_SUPERVISOR_LABEL);
+    if (!label || strcmp(options->supervisor, "off") == 0)
+        return NULL;
+    return dkr_link_new(context, container, g_str_has_suffix(label, ":main"),
+                        strcmp(options->supervisor, "required") == 0);
+}
+
+DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
+                      const json_t *inspect, GError **error)
 {
     const json_t *config = json_object_get(inspect, "Config");
     const char *id = text(inspect, "Id");
@@ -38,6 +51,7 @@ DkrLife *dkr_life_new(const json_t *inspect, GError **error)
     life->container = g_strdup(id);
     life->image = g_strdup(text(config, "Image"));
     life->workdir = g_strdup(workdir && *workdir == '/' ? workdir : "/");
+    life->link = find_link(context, options, id, config);
     life->mounts = archive_mounts(json_object_get(inspect, "Mounts"));
     return life;
 }
@@ -52,11 +66,17 @@ void dkr_life_unref(DkrLife *life)
 {
     if (!life || !g_atomic_ref_count_dec(&life->refs))
         return;
+    dkr_link_free(life->link);
     g_free(life->container);
     g_free(life->image);
     g_free(life->workdir);
     g_strfreev(life->mounts);
     g_free(life);
+}
+
+DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context)
+{
+    return (DkrVenue){.context = context, .container = life->container, .link = life->link};
 }
 
 char *dkr_life_absolute(const DkrLife *life, const char *path)

@@ -5,22 +5,28 @@
  */
 #pragma once
 
-#include <glib.h>
+#include "options/sandbox.h"
+#include "sandbox/run.h"
+
 #include <jansson.h>
-#include <stdbool.h>
 
 typedef struct {
     gatomicrefcount refs;
     char *container; /* its full id */
     char *image;     /* as it was asked for */
     char *workdir;   /* absolute */
+    DkrLink *link;   /* to its supervisor; NULL: none */
     char **mounts;   /* where volumes and binds are: what the archive API sees beside the root */
 } DkrLife;
 
-/* NULL with SPR_E_IO when inspect is not what it should be. */
-DkrLife *dkr_life_new(const json_t *inspect, GError **error);
+/* NULL with SPR_E_IO when inspect is not what it should be. options: of the sandbox it is for. */
+DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
+                      const json_t *inspect, GError **error);
 DkrLife *dkr_life_ref(DkrLife *life);
 void dkr_life_unref(DkrLife *life);
+
+/* Where its commands run; as long as life. */
+DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context);
 
 /* path made absolute by the working directory; not normalized: that is the sandbox's own view. */
 char *dkr_life_absolute(const DkrLife *life, const char *path);

@@ -4,9 +4,13 @@
 #include "base/latch.h"
 #include "engine/containers.h"
 #include "engine/failure.h"
+#include "engine/volumes.h"
 #include "sandbox/create.h"
 #include "sandbox/env.h"
 #include "sandbox/info.h"
+#include "sandbox/placement.h"
+
+#include <string.h>
 
 #define STOP_GRACE_S 10
 
@@ -287,7 +291,7 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
     const char *id = sandbox->options->id;
     if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
         lose_life(sandbox, life);
-    if (status != 404 && status != 409)
+    if (status != 404 && status != 409 && !spr_error_is(*error, SPR_E_IO, NULL))
         return false;
     LifeState state = ask_life(sandbox, life, wait);
     if (state == LIFE_PAUSED) {
@@ -349,12 +353,18 @@ static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **er
     return false;
 }
 
+/* And the volume of its own that a sandbox with far-reaching capabilities has. */
 static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     g_autofree char *container = NULL;
-    return locate(sandbox, wait, &container, error) &&
-           (!container ||
-            dkr_container_remove(sandbox->context->client, container, wait, error));
+    DkrClient *client = sandbox->context->client;
+    if (!locate(sandbox, wait, &container, error))
+        return false;
+    if (!container)
+        return true;
+    g_autofree char *volume = dkr_placement_own_volume(sandbox->options->id);
+    return dkr_container_remove(client, container, wait, error) &&
+           dkr_volume_remove(client, volume, wait, error);
 }
 
 static void finish(DkrSandbox *sandbox, bool ok, Status status)
@@ -406,15 +416,27 @@ bool dkr_sandbox_is_destroyed(DkrSandbox *sandbox)
 
 /* ----------------------------------------------------------------------------- info */
 
+/* Why commands do not go through a supervisor; NULL: they do. */
+static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life)
+{
+    if (strcmp(sandbox->options->supervisor, "off") == 0)
+        return g_strdup("switched off in the options");
+    if (!life)
+        return g_strdup("the sandbox is not running, as far as this handle knows");
+    return life->link ? dkr_link_reason(life->link)
+                      : g_strdup("its container was made without one");
+}
+
 static char *make_info(DkrSandbox *sandbox, const json_t *inspect)
 {
     g_mutex_lock(&sandbox->lock);
     g_autoptr(DkrLife) life = sandbox->life ? dkr_life_ref(sandbox->life) : NULL;
+    g_autofree char *reason = no_supervisor(sandbox, life);
     DkrInfoSource source = {.options = sandbox->options,
                             .status = status_names[sandbox->status],
                             .image = life ? life->image : NULL,
                             .workdir = life ? life->workdir : NULL,
-                            .supervisor_reason = "this version runs commands by engine exec"};
+                            .supervisor_reason = reason};
     g_mutex_unlock(&sandbox->lock);
     return dkr_info_sandbox(&source, inspect);
 }

@@ -13,8 +13,8 @@ static bool gather(void *ctx, const void *data, gsize size)
     return true;
 }
 
-bool dkr_script_run(const DkrContext *context, const char *container, const char *user,
-                    const char *script, const char *const *args, const DkrSource *source,
+bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
+                    const char *const *args, const DkrSource *source,
                     const SprWait *wait, GByteArray **ret_output, int *ret_exit_code,
                     GError **error)
 {
@@ -35,7 +35,7 @@ bool dkr_script_run(const DkrContext *context, const char *container, const char
                           .source = source ? *source : (DkrSource){0},
                           .out = {gather, output}};
     DkrCommandResult result;
-    if (!dkr_command_run(context, container, &command, wait, &result, error))
+    if (!dkr_run(venue, &command, wait, &result, error))
         return false;
     if (result.flags & DKR_COMMAND_KILLED)
         return spr_fail(error, SPR_E_CANCELLED, "cancelled", "cancelled by the caller");

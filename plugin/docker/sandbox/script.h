@@ -4,12 +4,12 @@
  */
 #pragma once
 
-#include "sandbox/command.h"
+#include "sandbox/run.h"
 
 /* Runs /bin/sh -c script with args as $1, $2, ... and gathers what it prints, at most 1 MiB.
  * user NULL is the container's, source NULL no input. SPR_E_UNSUPPORTED, reason "no-shell", where
  * the image has no shell; SPR_E_CANCELLED when the token fired. */
-bool dkr_script_run(const DkrContext *context, const char *container, const char *user,
-                    const char *script, const char *const *args, const DkrSource *source,
+bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
+                    const char *const *args, const DkrSource *source,
                     const SprWait *wait, GByteArray **ret_output, int *ret_exit_code,
                     GError **error);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "options/json.h"
+#include "sandbox/layout.h"
 
 #include <stddef.h>
 
@@ -137,12 +138,54 @@ static json_t *labels_object(const DkrSandboxOptions *o, const DkrSpecContext *c
     put(labels, "sprov.version", json_string(ctx->version), ok);
     put(labels, "sprov.created", json_string(ctx->created), ok);
     put(labels, "sprov.owner", json_string(ctx->owner), ok);
+    if (ctx->supervisor)
+        put(labels, DKR_SUPERVISOR_LABEL,
+            json_sprintf("%s:%s", ctx->supervisor->id, ctx->supervisor->is_main ? "main" : "exec"),
+            ok);
     put(labels, "mastra.sandbox", json_string("true"), ok);
     put(labels, "mastra.sandbox.id", json_string(o->id), ok);
     return labels;
 }
 
-static json_t *host_config(const DkrSandboxOptions *o, bool *ok)
+/* The program's volume, and a place of its own for its socket. */
+static void put_supervisor(json_t *host, const DkrSpecSupervisor *supervisor, bool *ok)
+{
+    json_t *mounts = json_object_get(host, "Mounts");
+    json_t *tmpfs = json_object_get(host, "Tmpfs");
+    if (!mounts)
+        put(host, "Mounts", mounts = json_array(), ok);
+    if (!tmpfs)
+        put(host, "Tmpfs", tmpfs = json_object(), ok);
+    append(mounts,
+           json_pack("{s:s, s:s, s:s, s:b, s:{s:b}}", "Type", "volume", "Source",
+                     supervisor->volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY, "ReadOnly", 1,
+                     "VolumeOptions", "NoCopy", 1),
+           ok);
+    put(tmpfs, DKR_SUPERVISOR_RUN_DIRECTORY, json_string(DKR_SUPERVISOR_RUN_OPTIONS), ok);
+    if (supervisor->is_main)
+        put(host, "Init", json_false(), ok); /* the supervisor is the init */
+}
+
+/* Entrypoint and command mean what they mean without it: the image's entrypoint before the command.
+ * The keep-alive alone needs no process: the supervisor stays. */
+static void put_main_process(json_t *body, const DkrSandboxOptions *o,
+                             const DkrSpecSupervisor *supervisor, bool *ok)
+{
+    json_t *command = json_array();
+    bool keeps_alive = !o->command_is_set && (!supervisor->entrypoint || !*supervisor->entrypoint);
+    for (char *const *word = supervisor->entrypoint; word && *word; word++)
+        append(command, json_string(*word), ok);
+    for (char *const *word = o->command; !keeps_alive && *word; word++)
+        append(command, json_string(*word), ok);
+    put(body, "Entrypoint",
+        json_pack("[s, s, s, s]", DKR_SUPERVISOR_PROGRAM, "init", DKR_SUPERVISOR_RUN_DIRECTORY,
+                  "--"),
+        ok);
+    put(body, "Cmd", command, ok);
+}
+
+static json_t *host_config(const DkrSandboxOptions *o, const DkrSpecSupervisor *supervisor,
+                           bool *ok)
 {
     json_t *host = json_object();
     put_pair_list(host, "Binds", &o->volumes, ':', ok);
@@ -162,6 +205,8 @@ static json_t *host_config(const DkrSandboxOptions *o, bool *ok)
     put_ulimits(host, &o->ulimits, ok);
     put_pairs(host, "Tmpfs", &o->tmpfs, ok);
     put_mounts(host, &o->mounts, ok);
+    if (supervisor)
+        put_supervisor(host, supervisor, ok);
     return host;
 }
 
@@ -171,14 +216,17 @@ char *dkr_spec_create_body(const DkrSandboxOptions *options, const DkrSpecContex
     bool ok = true;
     json_auto_t *body = json_object();
     put(body, "Image", json_string(ctx->image), &ok);
-    put_texts(body, "Cmd", options->command, &ok);
+    if (ctx->supervisor && ctx->supervisor->is_main)
+        put_main_process(body, options, ctx->supervisor, &ok);
+    else
+        put_texts(body, "Cmd", options->command, &ok);
     put_pair_list(body, "Env", &options->env, '=', &ok);
     put_text(body, "WorkingDir", ctx->workdir, &ok);
     put_text(body, "User", options->user, &ok);
     put(body, "Labels", labels_object(options, ctx, &ok), &ok);
     put(body, "OpenStdin", json_true(), &ok); /* nobody attaches; the reference's value */
     put(body, "Tty", json_false(), &ok);
-    put(body, "HostConfig", host_config(options, &ok), &ok);
+    put(body, "HostConfig", host_config(options, ctx->supervisor, &ok), &ok);
     char *text = ok ? dkr_json_to_text(body) : NULL;
     if (!text)
         spr_fail(error, SPR_E_INTERNAL, "create-body",

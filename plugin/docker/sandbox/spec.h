@@ -9,12 +9,21 @@
 
 #include <jansson.h>
 
+/* How the supervisor is in the container, see placement.h. */
+typedef struct {
+    const char *volume; /* with its program */
+    const char *id;     /* of the program, for the label sprov.supervisor */
+    bool is_main;       /* the container's main process, before entrypoint and command */
+    char *const *entrypoint; /* the image's, NULL-terminated; may be NULL */
+} DkrSpecSupervisor;
+
 typedef struct {
     const char *image;
     const char *workdir; /* NULL: not sent, the image's own holds */
     const char *owner;   /* label sprov.owner */
     const char *version; /* label sprov.version */
     const char *created; /* label sprov.created, RFC 3339 */
+    const DkrSpecSupervisor *supervisor; /* NULL: none */
 } DkrSpecContext;
 
 /* The body, to be freed with g_free(). Options that were not given are not in it. NULL with error

@@ -1,0 +1,28 @@
+#include "engine/volumes.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "engine/failure.h"
+
+bool dkr_volume_ensure(DkrClient *client, const char *name, json_t *labels, const SprWait *wait,
+                       GError **error)
+{
+    json_auto_t *body = json_pack("{s:s, s:O}", "Name", name, "Labels", labels);
+    char *text = json_dumps(body, JSON_COMPACT);
+    DkrRequest request = {.method = "POST", .path = "/volumes/create", .body = text};
+    bool ok = dkr_client_json(client, &request, wait, NULL, error);
+    free(text);
+    return ok;
+}
+
+bool dkr_volume_remove(DkrClient *client, const char *name, const SprWait *wait, GError **error)
+{
+    g_autofree char *escaped = spr_url_escape(name);
+    g_autofree char *path = g_strdup_printf("/volumes/%s", escaped);
+    DkrRequest request = {.method = "DELETE", .path = path};
+    g_autoptr(GError) why = NULL;
+    if (dkr_client_json(client, &request, wait, NULL, &why) || dkr_failure_status(why) == 404)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}

@@ -1,0 +1,13 @@
+/*
+ * Volumes of the Engine API. Any thread.
+ */
+#pragma once
+
+#include "engine/client.h"
+
+/* Makes it, with labels (a JSON object), unless there is one of that name. */
+bool dkr_volume_ensure(DkrClient *client, const char *name, json_t *labels, const SprWait *wait,
+                       GError **error);
+
+/* One that is gone is success; one in use is SPR_E_CONFLICT. */
+bool dkr_volume_remove(DkrClient *client, const char *name, const SprWait *wait, GError **error);

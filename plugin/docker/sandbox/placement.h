@@ -1,0 +1,42 @@
+/*
+ * Getting the supervisor's program to an engine: a volume per build of it, filled once through the
+ * archive API of a container that is created and never started, checked before every container that
+ * uses it starts. Two hosts may do so at once. Blocking; any thread.
+ */
+#pragma once
+
+#include "options/sandbox.h"
+#include "sandbox/context.h"
+
+#include <jansson.h>
+
+typedef struct {
+    bool use;
+    bool is_main; /* else an engine exec starts it */
+    char *volume; /* its own for a sandbox that could remount and change a shared one */
+    bool volume_is_own;
+    char **entrypoint; /* of the image */
+    char *reason;      /* why it is not used */
+} DkrPlacement;
+
+void dkr_placement_clear(DkrPlacement *placement);
+
+/* What options and image (GET /images/<name>/json) allow; SPR_E_UNSUPPORTED when it is required
+ * and cannot be. Pure. */
+bool dkr_placement_decide(const DkrSandboxOptions *options, const json_t *image,
+                          DkrPlacement *ret_placement, GError **error);
+
+/* The volume, with its labels, before the container that mounts it. */
+bool dkr_placement_prepare(const DkrContext *context, const DkrPlacement *placement,
+                           const SprWait *wait, GError **error);
+
+/* The program is there and whole for container, which was created and not started; filled in
+ * otherwise with the help of image. */
+bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placement,
+                         const char *container, const char *image, const SprWait *wait,
+                         GError **error);
+
+/* The name of the volume of its own that the sandbox id has, when it has one. */
+char *dkr_placement_own_volume(const char *id);
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(DkrPlacement, dkr_placement_clear)

@@ -1,0 +1,92 @@
+#include "sandbox/relaypipe.h"
+
+#include "base/error.h"
+#include "engine/demux.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define STAGING_SIZE (64u << 10)
+
+typedef struct {
+    DkrHijack *hijack;
+    const SprLog *log;
+    DkrDemux demux;
+    gsize ready, used; /* payload in bytes, not yet handed out */
+    guint8 bytes[STAGING_SIZE];
+} Relay;
+
+/* Payload is always at or behind where it is copied to: the headers lie between. */
+static void take_payload(void *ctx, int stream, const guint8 *data, gsize size)
+{
+    Relay *relay = ctx;
+    if (stream != DKR_STREAM_OUT) {
+        g_autofree char *text = g_strndup((const char *)data, size);
+        spr_log(relay->log, SPR_LOG_WARNING, "supervisor", "the relay says: %s", g_strchomp(text));
+        return;
+    }
+    memmove(relay->bytes + relay->ready, data, size);
+    relay->ready += size;
+}
+
+static ssize_t fail_with(int errno_value)
+{
+    errno = errno_value;
+    return -1;
+}
+
+static ssize_t relay_read(void *ctx, void *buffer, gsize size)
+{
+    Relay *relay = ctx;
+    while (relay->used == relay->ready) {
+        bool end;
+        gsize n;
+        relay->used = relay->ready = 0;
+        if (!dkr_hijack_read(relay->hijack, relay->bytes, STAGING_SIZE, &n, &end, NULL))
+            return fail_with(EIO);
+        if (end)
+            return 0;
+        if (n == 0)
+            return fail_with(EAGAIN);
+        if (!dkr_demux_push(&relay->demux, relay->bytes, n, take_payload, relay, NULL))
+            return fail_with(EPROTO);
+    }
+    gsize n = MIN(size, relay->ready - relay->used);
+    memcpy(buffer, relay->bytes + relay->used, n);
+    relay->used += n;
+    return (ssize_t)n;
+}
+
+static ssize_t relay_write(void *ctx, const void *data, gsize size)
+{
+    Relay *relay = ctx;
+    gsize n;
+    if (!dkr_hijack_write(relay->hijack, data, size, &n, NULL))
+        return fail_with(EPIPE);
+    return n > 0 ? (ssize_t)n : fail_with(EAGAIN);
+}
+
+static void relay_shut(void *ctx)
+{
+    dkr_hijack_shut(((Relay *)ctx)->hijack);
+}
+
+static void relay_close(void *ctx)
+{
+    Relay *relay = ctx;
+    dkr_hijack_free(relay->hijack);
+    g_free(relay);
+}
+
+SprPipe dkr_relay_pipe(DkrHijack *hijack, const SprLog *log)
+{
+    Relay *relay = g_new0(Relay, 1);
+    relay->hijack = hijack;
+    relay->log = log;
+    return (SprPipe){.ctx = relay,
+                     .fd = dkr_hijack_fd(hijack),
+                     .read = relay_read,
+                     .write = relay_write,
+                     .shut = relay_shut,
+                     .close = relay_close};
+}

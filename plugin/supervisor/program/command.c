@@ -1,0 +1,473 @@
+#include "command.h"
+
+#include "compose.h"
+#include "process.h"
+#include "request.h"
+#include "terminal.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#define DRAIN_MS 100
+#define KEEPER_MS 3000 /* beyond a keeper's own patience */
+
+static unsigned n_commands;
+
+static bool is_over(const SupCommand *command)
+{
+    return command->ended && (!command->keeper || !(command->flags & SPR_WIRE_RUN_WAIT_BACKGROUND));
+}
+
+/* What was killed is over when the tree is, or when that can't be had. */
+static bool is_ready_to_answer(const SupCommand *command)
+{
+    bool killed = command->kill_asked || (command->result.flags & SPR_WIRE_EXIT_TIMED_OUT);
+    if (command->unconfirmed && killed)
+        return true;
+    if (!is_over(command) || (killed && command->keeper))
+        return false;
+    return sup_stream_is_done(&command->out, command->settled) &&
+           sup_stream_is_done(&command->err, command->settled);
+}
+
+static void drain_is_over(SupTimer *timer)
+{
+    SupCommand *command = SUP_CONTAINER(SupCommand, drain, timer);
+    command->settled = true;
+    sup_command_settle(command);
+}
+
+/* Somebody holds it: a tracer that may. */
+static void keeper_hangs(SupTimer *timer)
+{
+    SupCommand *command = SUP_CONTAINER(SupCommand, patience, timer);
+    if (!command->keeper)
+        return;
+    command->overdue = !command->kill_asked && !command->answered && !sup_requests_kill(command);
+    command->kill_asked |= !command->answered;
+    command->unconfirmed |= !sup_keeper_end(command->keeper);
+}
+
+void sup_command_expect_end(SupCommand *command, int64_t in_ms)
+{
+    if (in_ms < SUP_NEVER / 4)
+        sup_timer_set(&command->patience, in_ms + KEEPER_MS);
+}
+
+void sup_command_put_exited(const SupCommand *command, uint8_t payload[SUP_EXITED_SIZE])
+{
+    uint32_t flags = command->result.flags & ~SUP_GONE;
+    int32_t status = command->result.status;
+    uint32_t number = command->result.signal;
+    if (command->overdue)
+        flags |= SPR_WIRE_EXIT_TIMED_OUT;
+    if (command->kill_asked || (flags & (SPR_WIRE_EXIT_TIMED_OUT | SPR_WIRE_EXIT_LOST))) {
+        flags |= SPR_WIRE_EXIT_KILLED;
+        status = 128 + SIGKILL;
+        number = SIGKILL;
+    }
+    if (command->unconfirmed)
+        flags |= SPR_WIRE_EXIT_UNCONFIRMED;
+    SprWireWriter w = {payload, SUP_EXITED_SIZE, false};
+    spr_wire_put(&w, (uint32_t)status, 4);
+    spr_wire_put(&w, number, 4);
+    spr_wire_put(&w, flags, 4);
+    spr_wire_put(&w, 0, 4);
+    spr_wire_put(&w, command->out.offset, 8);
+    spr_wire_put(&w, command->err.offset, 8);
+    spr_wire_put(&w, (uint64_t)command->result.value, 8);
+}
+
+static bool tell_end(SupCommand *command)
+{
+    uint8_t payload[SUP_EXITED_SIZE];
+    sup_command_put_exited(command, payload);
+    if (sup_connection_send(command->connection,
+                            (SprWireHeader){.size = sizeof payload,
+                                            .channel = command->channel,
+                                            .type = SPR_WIRE_EXITED},
+                            payload))
+        return true;
+    command->connection->blocked = true;
+    return false;
+}
+
+static void let_go(SupStream *stream, bool close)
+{
+    if (sup_stream_is_held(stream))
+        return;
+    if (close)
+        sup_stream_close(stream);
+    else
+        sup_stream_discard(stream);
+}
+
+void sup_command_free(SupCommand *command)
+{
+    sup_stream_close(&command->out);
+    sup_stream_close(&command->err);
+    sup_input_close(&command->input);
+    sup_kept_clear(&command->out.kept);
+    sup_kept_clear(&command->err.kept);
+    sup_timer_clear(&command->drain);
+    sup_timer_clear(&command->patience);
+    sup_timer_clear(&command->expiry);
+    sup_list_remove(&command->link);
+    free(command);
+    n_commands--;
+}
+
+/* Background children go on writing and somebody has to read, until they are gone as well. */
+static void go_on_without(SupCommand *command)
+{
+    sup_timer_clear(&command->drain);
+    sup_input_close(&command->input);
+    let_go(&command->out, !command->keeper);
+    let_go(&command->err, !command->keeper);
+}
+
+void sup_command_settle(SupCommand *command)
+{
+    if (!command->answered && is_ready_to_answer(command)) {
+        if (command->connection && !tell_end(command))
+            return;
+        command->answered = true;
+        command->connection = NULL;
+        go_on_without(command);
+        if (command->id)
+            sup_process_ended(command);
+        else
+            sup_list_remove(&command->link);
+    }
+    if (command->answered && !command->keeper) {
+        go_on_without(command);
+        if (!command->id)
+            sup_command_free(command);
+    }
+}
+
+/* ---------------------------------------------------------------------------- starting */
+
+static void start_failed(SupConnection *connection, uint32_t channel, int error, SprWireStep step)
+{
+    uint8_t payload[8];
+    SprWireWriter w = {payload, sizeof payload, false};
+    spr_wire_put(&w, (uint32_t)error, 4);
+    spr_wire_put(&w, step, 4);
+    sup_connection_send(
+        connection,
+        (SprWireHeader){.size = sizeof payload, .channel = channel, .type = SPR_WIRE_START_FAILED},
+        payload);
+}
+
+static SupCommand *command_new(SupConnection *connection, uint32_t channel, const SupRun *run)
+{
+    SupCommand *command = calloc(1, sizeof *command);
+    if (!command)
+        return NULL;
+    n_commands++;
+    command->connection = connection;
+    command->channel = channel;
+    command->flags = run->flags;
+    command->terminal = run->rows > 0 && run->columns > 0;
+    command->out.watch.fd = command->err.watch.fd = command->input.watch.fd = -1;
+    command->out.credit = run->credit_out;
+    command->err.credit = run->credit_err;
+    sup_timer_init(&command->drain, drain_is_over);
+    sup_timer_init(&command->patience, keeper_hangs);
+    sup_timer_init(&command->expiry, NULL);
+    sup_list_init(&command->requests);
+    sup_list_init(&command->link);
+    sup_list_append(&connection->commands, &command->link);
+    return command;
+}
+
+/* A terminal has no end of its own: the character that means it is typed. */
+void sup_command_end_input(SupCommand *command)
+{
+    if (command->terminal)
+        sup_input_write(&command->input, (const uint8_t *)"\004", 1);
+    sup_input_end(&command->input);
+}
+
+/* Makes the keeper's pipes the command's, or puts a terminal in their place. */
+static bool open_streams(SupCommand *command, const SupRun *run, int given[3])
+{
+    SupKeeper *keeper = command->keeper;
+    int fds[3] = {keeper->stdio[0], keeper->stdio[1], keeper->stdio[2]};
+    keeper->stdio[0] = keeper->stdio[1] = keeper->stdio[2] = -1;
+    if (command->terminal) {
+        for (int i = 0; i < 3; i++)
+            sup_close(&fds[i]);
+        if (!sup_terminal_open(run->rows, run->columns, fds, given))
+            return false;
+    }
+    sup_input_open(&command->input, command, fds[0]);
+    sup_stream_open(&command->out, command, SPR_WIRE_OUT, fds[1]);
+    sup_stream_open(&command->err, command, SPR_WIRE_ERR, fds[2]);
+    if (!(run->flags & SPR_WIRE_RUN_STDIN))
+        sup_command_end_input(command);
+    return true;
+}
+
+static SprWireStep start(SupCommand *command, const SupRun *run)
+{
+    int given[3] = {-1, -1, -1};
+    command->keeper = sup_pool_take(command);
+    if (!command->keeper)
+        return SPR_WIRE_STEP_KEEPER;
+    if (!sup_run_compose(run, command->keeper->launch, command->text))
+        return SPR_WIRE_STEP_REQUEST;
+    if (!open_streams(command, run, given))
+        return SPR_WIRE_STEP_TERMINAL;
+    if (!sup_keeper_start(command->keeper, command->terminal ? given : NULL))
+        return SPR_WIRE_STEP_KEEPER;
+    return SPR_WIRE_STEP_NONE;
+}
+
+bool sup_command_run(SupConnection *connection, uint32_t channel, SprWireReader *r)
+{
+    SupRun run;
+    if (!sup_run_parse(r, &run) || sup_command_of(connection, channel))
+        return false;
+    SupCommand *command = NULL;
+    if (n_commands < SUP_MAX_COMMANDS)
+        command = command_new(connection, channel, &run);
+    if (!command) {
+        start_failed(connection, channel, EAGAIN, SPR_WIRE_STEP_REQUEST);
+        return true;
+    }
+    if (run.flags & SPR_WIRE_RUN_DETACHED)
+        sup_process_init(command, &run);
+    SprWireStep step = start(command, &run);
+    if (step != SPR_WIRE_STEP_NONE) {
+        start_failed(connection, channel, errno, step);
+        if (command->keeper)
+            sup_pool_give_back(command->keeper);
+        sup_command_free(command);
+        return true;
+    }
+    int64_t grace_ms = run.grace_ms > 0 && run.grace_ms < SUP_NEVER / 4 ? run.grace_ms : 0;
+    if (run.deadline_ms > 0 && run.deadline_ms < SUP_NEVER / 4)
+        sup_command_expect_end(command, run.deadline_ms + grace_ms);
+    return true;
+}
+
+static void on_failed(SupCommand *command)
+{
+    const SupLaunch *launch = command->keeper->launch;
+    if (command->connection)
+        start_failed(command->connection, command->channel, launch->error, launch->step);
+    sup_command_free(command);
+}
+
+/* A spawned one leaves its connection here. */
+static void on_started(SupCommand *command)
+{
+    command->leader = command->keeper->launch->leader;
+    if (command->connection) {
+        uint8_t payload[12];
+        SprWireWriter w = {payload, sizeof payload, false};
+        spr_wire_put(&w, command->id, 8);
+        spr_wire_put(&w, (uint32_t)command->leader, 4);
+        sup_connection_send(command->connection,
+                            (SprWireHeader){.size = sizeof payload,
+                                            .channel = command->channel,
+                                            .type = SPR_WIRE_STARTED},
+                            payload);
+    }
+    command->connection = NULL;
+    sup_process_started(command);
+    sup_stream_pump(&command->out);
+    sup_stream_pump(&command->err);
+}
+
+/* A KILL that was on its way found nobody: the keeper answers the others before it says GONE. */
+static void lose_keeper(SupCommand *command)
+{
+    command->keeper = NULL;
+    sup_timer_clear(&command->patience);
+    sup_requests_killed(command, UINT32_MAX, ESRCH, false);
+}
+
+static void on_exited(SupCommand *command, const SupMessage *message)
+{
+    command->result = *message;
+    if (message->flags & SPR_WIRE_EXIT_UNCONFIRMED)
+        command->unconfirmed = true;
+    if (!command->ended) {
+        command->ended = true;
+        sup_stream_mark(&command->out);
+        sup_stream_mark(&command->err);
+        if (!command->kill_asked && !(command->flags & SPR_WIRE_RUN_WAIT_BACKGROUND))
+            sup_timer_clear(&command->patience);
+    }
+    if (message->flags & SUP_GONE)
+        lose_keeper(command);
+    if (command->answered)
+        return;
+    sup_stream_pump(&command->out);
+    sup_stream_pump(&command->err);
+    if (is_over(command) && !command->settled && sup_list_is_empty(&command->drain.link))
+        sup_timer_set(&command->drain, DRAIN_MS);
+}
+
+static void on_killed(SupCommand *command, const SupMessage *message)
+{
+    bool unsure = message->flags & SPR_WIRE_EXIT_UNCONFIRMED;
+    sup_timer_clear(&command->patience);
+    if (message->number != 0) {
+        sup_requests_killed(command, message->number, message->status, unsure);
+        return;
+    }
+    if (!unsure)
+        return;
+    command->unconfirmed = true;
+    if (!command->kill_asked)
+        command->result.flags |= SPR_WIRE_EXIT_TIMED_OUT;
+}
+
+void sup_command_message(SupCommand *command, const SupMessage *message)
+{
+    switch (message->type) {
+    case SUP_FAILED:
+        on_failed(command);
+        return;
+    case SUP_STARTED:
+        on_started(command);
+        break;
+    case SUP_EXITED:
+        on_exited(command, message);
+        break;
+    case SUP_KILLED:
+        on_killed(command, message);
+        break;
+    default:
+        return;
+    }
+    sup_command_settle(command);
+}
+
+void sup_command_lost(SupCommand *command)
+{
+    lose_keeper(command);
+    if (command->id && command->connection) {
+        /* Not even started, as far as its client knows. */
+        start_failed(command->connection, command->channel, ECHILD, SPR_WIRE_STEP_KEEPER);
+        sup_command_free(command);
+        return;
+    }
+    if (!command->ended && !command->kill_asked)
+        command->result.flags |= SPR_WIRE_EXIT_LOST;
+    command->ended = command->settled = true;
+    sup_stream_mark(&command->out);
+    sup_stream_mark(&command->err);
+    sup_stream_pump(&command->out);
+    sup_stream_pump(&command->err);
+    sup_command_settle(command);
+}
+
+/* ------------------------------------------------------------------------- its client */
+
+SupCommand *sup_command_of(SupConnection *connection, uint32_t channel)
+{
+    for (SupLink *at = connection->commands.next; at != &connection->commands; at = at->next) {
+        SupCommand *command = SUP_CONTAINER(SupCommand, link, at);
+        if (command->channel == channel && !command->id)
+            return command;
+    }
+    return NULL;
+}
+
+bool sup_command_stdin(SupConnection *connection, SprWireHeader header, const uint8_t *payload)
+{
+    SupCommand *command = sup_command_of(connection, header.channel);
+    if (!command || command->input.watch.fd < 0)
+        return true;
+    if (header.type == SPR_WIRE_STDIN_CLOSE) {
+        sup_command_end_input(command);
+        return true;
+    }
+    bool all = sup_input_write(&command->input, payload, header.size) == header.size;
+    return all || command->input.gone;
+}
+
+bool sup_command_credit(SupConnection *connection, SprWireHeader header, SprWireReader *r)
+{
+    uint64_t more = spr_wire_get(r, 4);
+    SupCommand *command = sup_command_of(connection, header.channel);
+    if (r->bad)
+        return false;
+    if (!command)
+        return true;
+    SupStream *stream = header.stream == SPR_WIRE_ERR ? &command->err : &command->out;
+    bool waited = stream->credit == 0;
+    stream->credit += more;
+    if (waited) {
+        sup_stream_pump(stream);
+        sup_command_settle(command);
+    }
+    return true;
+}
+
+void sup_command_end(SupCommand *command, int signal, SprWireScope scope, int64_t grace_ms)
+{
+    if (!command->keeper)
+        return;
+    bool ends = scope == SPR_WIRE_TREE && (signal == SIGKILL || grace_ms > 0);
+    command->kill_asked |= ends;
+    SupMessage message = {
+        .type = SUP_KILL, .signal = (uint32_t)signal, .scope = scope, .value = grace_ms};
+    sup_keeper_kill(command->keeper, &message);
+    if (ends)
+        sup_command_expect_end(command, grace_ms);
+}
+
+bool sup_command_resize(SupCommand *command, uint32_t rows, uint32_t columns)
+{
+    return command->terminal && command->out.watch.fd >= 0 &&
+           sup_terminal_resize(command->out.watch.fd, rows, columns);
+}
+
+void sup_commands_resume(SupConnection *connection)
+{
+    for (SupLink *at = connection->commands.next, *next; at != &connection->commands; at = next) {
+        next = at->next;
+        SupCommand *command = SUP_CONTAINER(SupCommand, link, at);
+        sup_stream_pump(&command->out);
+        sup_stream_pump(&command->err);
+        sup_command_settle(command);
+    }
+}
+
+/* A command dies with its connection. One on its way to be detached lives on. */
+void sup_commands_orphan(SupConnection *connection)
+{
+    for (SupLink *at = connection->commands.next, *next; at != &connection->commands; at = next) {
+        next = at->next;
+        SupCommand *command = SUP_CONTAINER(SupCommand, link, at);
+        command->connection = NULL;
+        if (command->id) {
+            sup_list_remove(&command->link);
+            continue;
+        }
+        sup_stream_discard(&command->out);
+        sup_stream_discard(&command->err);
+        sup_command_end(command, SIGKILL, SPR_WIRE_TREE, 0);
+        sup_list_remove(&command->link);
+        sup_command_settle(command);
+    }
+}
+
+void sup_command_output_came(SupCommand *command, uint8_t number)
+{
+    if (command->id)
+        sup_requests_output(command, number);
+}
+
+void sup_command_input_moved(SupCommand *command)
+{
+    if (command->id)
+        sup_requests_input(command);
+}

@@ -1,0 +1,369 @@
+#include "connection.h"
+
+#include "command.h"
+#include "request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_CONNECTIONS 256
+#define IN_ROOM (2 * SPR_WIRE_MAX_PAYLOAD)
+#define OUT_DATA (256u * 1024) /* streams fill up to here, answers the rest */
+#define OUT_ROOM (OUT_DATA + SPR_WIRE_MAX_DATA + 64u * 1024)
+#define OUT_KEPT 65536u /* of its memory, by a connection with nothing to do */
+#define OUTPUT_PREFIX (SPR_WIRE_HEADER + 8)
+
+static struct {
+    SupLink all;
+    unsigned count;
+    uint8_t instance[SPR_WIRE_INSTANCE];
+} connections;
+
+void sup_connections_init(void)
+{
+    sup_list_init(&connections.all);
+    if (getrandom(connections.instance, SPR_WIRE_INSTANCE, 0) != SPR_WIRE_INSTANCE) {
+        int64_t now = sup_now_ms();
+        memcpy(connections.instance, &now, sizeof now);
+    }
+}
+
+static uint8_t *map(size_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                    -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    madvise(at, size, MADV_DONTFORK);
+    return at;
+}
+
+/* ------------------------------------------------------------------------------ output */
+
+static size_t pending(const SupConnection *connection)
+{
+    return connection->out_end - connection->out_start;
+}
+
+/* Room at the end of the buffer, made by moving when it is only split. */
+static uint8_t *make_room(SupConnection *connection, size_t size, size_t limit)
+{
+    if (connection->broken || pending(connection) + size > limit)
+        return NULL;
+    if (connection->out_end + size > OUT_ROOM) {
+        memmove(connection->out, connection->out + connection->out_start, pending(connection));
+        connection->out_end = pending(connection);
+        connection->out_start = 0;
+    }
+    return connection->out + connection->out_end;
+}
+
+static void advance(SupConnection *connection, size_t size)
+{
+    connection->out_end += size;
+    if (connection->out_end > connection->out_peak)
+        connection->out_peak = connection->out_end;
+}
+
+bool sup_connection_send(SupConnection *connection, SprWireHeader header, const void *payload)
+{
+    uint8_t *at = make_room(connection, SPR_WIRE_HEADER + header.size, OUT_ROOM);
+    if (!at)
+        return connection->broken;
+    spr_wire_put_header(at, header);
+    if (header.size > 0)
+        memcpy(at + SPR_WIRE_HEADER, payload, header.size);
+    advance(connection, SPR_WIRE_HEADER + header.size);
+    return true;
+}
+
+void sup_connection_done(SupConnection *connection, uint32_t channel, int error, uint16_t flags,
+                         uint64_t value)
+{
+    uint8_t payload[16];
+    SprWireWriter w = {payload, sizeof payload, false};
+    spr_wire_put(&w, (uint32_t)error, 4);
+    spr_wire_put(&w, 0, 4);
+    spr_wire_put(&w, value, 8);
+    sup_connection_send(
+        connection,
+        (SprWireHeader){
+            .size = sizeof payload, .channel = channel, .type = SPR_WIRE_DONE, .flags = flags},
+        payload);
+}
+
+uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room)
+{
+    uint8_t *at = NULL;
+    if (pending(connection) < OUT_DATA)
+        at = make_room(connection, OUTPUT_PREFIX + SPR_WIRE_MAX_DATA, OUT_ROOM);
+    if (!at) {
+        connection->blocked = true;
+        return NULL;
+    }
+    *room = SPR_WIRE_MAX_DATA;
+    return at + OUTPUT_PREFIX;
+}
+
+void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
+                           uint16_t flags, uint64_t offset, size_t size)
+{
+    uint8_t *at = connection->out + connection->out_end;
+    spr_wire_put_header(at, (SprWireHeader){.size = (uint32_t)size + 8,
+                                            .channel = channel,
+                                            .type = SPR_WIRE_OUTPUT,
+                                            .stream = stream,
+                                            .flags = flags});
+    SprWireWriter w = {at + SPR_WIRE_HEADER, 8, false};
+    spr_wire_put(&w, offset, 8);
+    advance(connection, OUTPUT_PREFIX + size);
+}
+
+static void write_out(SupConnection *connection)
+{
+    while (pending(connection) > 0) {
+        ssize_t n = send(connection->watch.fd, connection->out + connection->out_start,
+                         pending(connection), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            connection->broken |= errno != EAGAIN;
+            return;
+        }
+        connection->out_start += (size_t)n;
+    }
+    connection->out_start = connection->out_end = 0;
+    if (connection->out_peak > OUT_KEPT && sup_list_is_empty(&connection->commands)) {
+        madvise(connection->out + OUT_KEPT, OUT_ROOM - OUT_KEPT, MADV_DONTNEED);
+        connection->out_peak = 0;
+    }
+}
+
+/* ------------------------------------------------------------------------------- input */
+
+static bool say_hello(SupConnection *connection, SprWireReader *r)
+{
+    uint32_t magic = (uint32_t)spr_wire_get(r, 4);
+    uint32_t lowest = (uint32_t)spr_wire_get(r, 2), highest = (uint32_t)spr_wire_get(r, 2);
+    spr_wire_get(r, 8);
+    if (r->bad || magic != SPR_WIRE_MAGIC || lowest > SPR_WIRE_VERSION ||
+        highest < SPR_WIRE_VERSION)
+        return false;
+    uint8_t payload[48];
+    SprWireWriter w = {payload, sizeof payload, false};
+    spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
+    spr_wire_put(&w, SPR_WIRE_VERSION, 2);
+    spr_wire_put(&w, 0, 2);
+    spr_wire_put(&w, 0, 8);
+    spr_wire_put_bytes(&w, connections.instance, SPR_WIRE_INSTANCE);
+    spr_wire_put(&w, (uint64_t)getpid(), 4);
+    spr_wire_put(&w, getuid(), 4);
+    spr_wire_put(&w, getgid(), 4);
+    spr_wire_put(&w, SUP_MAX_COMMANDS, 4);
+    connection->greeted = true;
+    return sup_connection_send(
+        connection,
+        (SprWireHeader){.size = (uint32_t)(sizeof payload - w.left), .type = SPR_WIRE_HELLO},
+        payload);
+}
+
+static bool shut_down(SupConnection *connection, uint32_t channel)
+{
+    bool may = !sup_server_has_main();
+    sup_connection_done(connection, channel, may ? 0 : EPERM, 0, 0);
+    if (may) {
+        write_out(connection);
+        sup_server_stop(0);
+    }
+    return true;
+}
+
+/* False for a frame that breaks the rules. */
+static bool serve_frame(SupConnection *connection, SprWireHeader header, const uint8_t *payload)
+{
+    SprWireReader r = {payload, header.size, false};
+    if (!connection->greeted)
+        return header.type == SPR_WIRE_HELLO && say_hello(connection, &r);
+    switch (header.type) {
+    case SPR_WIRE_RUN:
+        return sup_command_run(connection, header.channel, &r);
+    case SPR_WIRE_STDIN:
+    case SPR_WIRE_STDIN_CLOSE:
+        return sup_command_stdin(connection, header, payload);
+    case SPR_WIRE_CREDIT:
+        return sup_command_credit(connection, header, &r);
+    case SPR_WIRE_PING:
+        sup_connection_done(connection, header.channel, 0, 0, 0);
+        return true;
+    case SPR_WIRE_SHUTDOWN:
+        return shut_down(connection, header.channel);
+    default:
+        return sup_request(connection, header, &r);
+    }
+}
+
+static bool grow_in(SupConnection *connection, size_t room)
+{
+    if (room <= connection->in_room)
+        return true;
+    uint8_t *in = map(room);
+    if (!in)
+        return false;
+    memcpy(in, connection->in, connection->in_size);
+    munmap(connection->in, connection->in_room);
+    connection->in = in;
+    connection->in_room = room;
+    return true;
+}
+
+/* A RUN may hold secrets: what was read of it does not stay. */
+static void forget_frame(uint8_t *at, SprWireHeader header)
+{
+    if (header.type == SPR_WIRE_RUN)
+        explicit_bzero(at, SPR_WIRE_HEADER + header.size);
+}
+
+static bool is_allowed_size(const SupConnection *connection, SprWireHeader header)
+{
+    if (!connection->greeted)
+        return header.size <= 64;
+    return header.size <= (header.type == SPR_WIRE_RUN ? SPR_WIRE_MAX_RUN : SPR_WIRE_MAX_PAYLOAD);
+}
+
+/* Serves the whole frames in the buffer, as long as there is room for their answers. */
+static void serve_input(SupConnection *connection)
+{
+    size_t at = 0;
+    while (!connection->broken && !connection->closing && pending(connection) <= OUT_DATA) {
+        size_t left = connection->in_size - at;
+        if (left < SPR_WIRE_HEADER)
+            break;
+        SprWireHeader header = spr_wire_get_header(connection->in + at);
+        if (!is_allowed_size(connection, header)) {
+            connection->broken = true;
+            break;
+        }
+        if (left < SPR_WIRE_HEADER + header.size)
+            break;
+        if (!serve_frame(connection, header, connection->in + at + SPR_WIRE_HEADER)) {
+            uint8_t error[4] = {EPROTO};
+            sup_connection_send(connection, (SprWireHeader){.size = 4, .type = SPR_WIRE_ERROR},
+                                error);
+            connection->closing = true;
+        }
+        forget_frame(connection->in + at, header);
+        at += SPR_WIRE_HEADER + header.size;
+    }
+    connection->blocked |= pending(connection) > OUT_DATA;
+    if (at > 0) {
+        connection->in_size -= at;
+        memmove(connection->in, connection->in + at, connection->in_size);
+        if (connection->in_size > 0)
+            explicit_bzero(connection->in + connection->in_size, at);
+    }
+    if (connection->in_size >= SPR_WIRE_HEADER) {
+        SprWireHeader header = spr_wire_get_header(connection->in);
+        connection->broken |= !is_allowed_size(connection, header) ||
+                              !grow_in(connection, SPR_WIRE_HEADER + header.size);
+    } else if (connection->in_room > IN_ROOM && connection->in_size == 0) {
+        madvise(connection->in, connection->in_room, MADV_DONTNEED);
+    }
+}
+
+static void read_in(SupConnection *connection)
+{
+    ssize_t n = recv(connection->watch.fd, connection->in + connection->in_size,
+                     connection->in_room - connection->in_size, MSG_DONTWAIT);
+    if (n > 0) {
+        connection->in_size += (size_t)n;
+        serve_input(connection);
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        connection->broken = true;
+    }
+}
+
+static void on_ready(SupWatch *watch, uint32_t events)
+{
+    SupConnection *connection = SUP_CONTAINER(SupConnection, watch, watch);
+    if (events & EPOLLERR)
+        connection->broken = true;
+    if (!connection->broken && events & (EPOLLIN | EPOLLHUP) &&
+        connection->in_size < connection->in_room)
+        read_in(connection);
+}
+
+bool sup_connection_open(int fd)
+{
+    if (connections.count >= MAX_CONNECTIONS)
+        return false;
+    SupConnection *connection = calloc(1, sizeof *connection);
+    if (!connection)
+        return false;
+    connection->in = map(IN_ROOM);
+    connection->in_room = IN_ROOM;
+    connection->out = map(OUT_ROOM);
+    connection->watch = (SupWatch){.fd = fd, .ready = on_ready};
+    sup_list_init(&connection->commands);
+    sup_list_init(&connection->requests);
+    if (!connection->in || !connection->out || !sup_watch_set(&connection->watch, EPOLLIN)) {
+        if (connection->in)
+            munmap(connection->in, IN_ROOM);
+        if (connection->out)
+            munmap(connection->out, OUT_ROOM);
+        free(connection);
+        return false;
+    }
+    sup_list_append(&connections.all, &connection->link);
+    connections.count++;
+    return true;
+}
+
+static void connection_close(SupConnection *connection)
+{
+    sup_commands_orphan(connection);
+    sup_requests_drop(connection);
+    sup_watch_close(&connection->watch);
+    explicit_bzero(connection->in, connection->in_size);
+    munmap(connection->in, connection->in_room);
+    munmap(connection->out, OUT_ROOM);
+    sup_list_remove(&connection->link);
+    connections.count--;
+    free(connection);
+}
+
+/* Writes; when that made room, lets those go on who waited for it. EPOLLOUT brings us back, so that
+ * one fast stream does not keep the loop from everybody else. */
+static void flush(SupConnection *connection)
+{
+    write_out(connection);
+    if (connection->blocked && !connection->broken && pending(connection) < OUT_DATA / 2) {
+        connection->blocked = false;
+        sup_commands_resume(connection);
+        sup_requests_resume(connection);
+        serve_input(connection);
+        write_out(connection);
+    }
+    bool full = pending(connection) > OUT_DATA || connection->in_size == connection->in_room;
+    uint32_t events = full || connection->closing ? 0 : EPOLLIN;
+    if (pending(connection) > 0 || connection->blocked)
+        events |= EPOLLOUT;
+    connection->broken |= !sup_watch_set(&connection->watch, events) ||
+                          (connection->closing && pending(connection) == 0);
+}
+
+void sup_connections_flush(void)
+{
+    for (SupLink *at = connections.all.next, *next; at != &connections.all; at = next) {
+        next = at->next;
+        SupConnection *connection = SUP_CONTAINER(SupConnection, link, at);
+        if (!connection->broken && (pending(connection) > 0 || connection->blocked))
+            flush(connection);
+        if (connection->broken)
+            connection_close(connection);
+    }
+}

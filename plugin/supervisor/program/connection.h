@@ -1,0 +1,45 @@
+/*
+ * One client: its frames in and out. Output waits in one buffer of bounded size and is written once
+ * per round of the event loop, so that what belongs together travels together.
+ */
+#pragma once
+
+#include "../protocol.h"
+#include "server.h"
+
+typedef struct SupConnection {
+    SupLink link;
+    SupWatch watch;
+    uint8_t *in;
+    size_t in_size, in_room;
+    uint8_t *out;
+    size_t out_start, out_end, out_peak;
+    bool greeted;
+    bool broken;      /* closed at the end of the round */
+    bool closing;     /* closed once all is written */
+    bool blocked;     /* the peer does not read; whoever has output waits */
+    SupLink commands; /* not answered yet, started on it */
+    SupLink requests; /* waiting for a process */
+} SupConnection;
+
+void sup_connections_init(void);
+
+/* Takes the descriptor; false when there are too many. */
+bool sup_connection_open(int fd);
+
+/* Writes what is there, closes what is broken. */
+void sup_connections_flush(void);
+
+/* Appends a frame. False when there is no room now: sup_connection's owner is called again through
+ * sup_command_resume() and sup_request_resume() when there is. */
+bool sup_connection_send(SupConnection *connection, SprWireHeader header, const void *payload);
+
+/* DONE for a channel; there is always room for the answer to a frame just read. */
+void sup_connection_done(SupConnection *connection, uint32_t channel, int error, uint16_t flags,
+                         uint64_t value);
+
+/* Where up to *room bytes of a stream may be put, at most SPR_WIRE_MAX_DATA; NULL when it must
+ * wait. Then commit what was put there as one OUTPUT, or nothing. */
+uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room);
+void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
+                           uint16_t flags, uint64_t offset, size_t size);

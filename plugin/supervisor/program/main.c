@@ -1,0 +1,72 @@
+/*
+ * The program that runs inside a sandbox; docs/supervisor.md says what for. This file only reads
+ * the command line.
+ */
+#include "base.h"
+#include "relay.h"
+#include "server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int usage(void)
+{
+    dprintf(2,
+            "usage: sprov-supervisor init DIR [-- ARGV...] | serve DIR | relay DIR | start DIR\n");
+    return 125;
+}
+
+static int serve(const char *directory, char *const argv[], bool is_init)
+{
+    sup_reset_signals();
+    int listener = sup_server_listen(directory);
+    if (listener >= 0)
+        return sup_server_run(listener, argv, is_init);
+    dprintf(2, "sprov: cannot listen in %s: %s\n", directory, strerror(errno));
+    return 125;
+}
+
+/* A server in the background when there is none, in a session of its own and without our streams.
+ */
+static int start(const char *directory)
+{
+    sup_reset_signals();
+    int listener = sup_server_listen(directory);
+    if (listener >= 0) {
+        pid_t pid = fork();
+        if (pid < 0) {
+            dprintf(2, "sprov: cannot start the supervisor: %s\n", strerror(errno));
+            return 125;
+        }
+        if (pid == 0) {
+            setsid();
+            sup_detach_stdio();
+            return sup_server_run(listener, NULL, false);
+        }
+        sup_close(&listener);
+    } else if (errno != EADDRINUSE) {
+        dprintf(2, "sprov: cannot listen in %s: %s\n", directory, strerror(errno));
+        return 125;
+    }
+    return sup_relay(directory);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return usage();
+    bool has_command = argc > 4 && strcmp(argv[3], "--") == 0;
+    if (strcmp(argv[1], "init") == 0 && (argc == 3 || has_command || strcmp(argv[3], "--") == 0))
+        return serve(argv[2], has_command ? argv + 4 : NULL, true);
+    if (argc > 3)
+        return usage();
+    if (strcmp(argv[1], "serve") == 0)
+        return serve(argv[2], NULL, false);
+    if (strcmp(argv[1], "relay") == 0)
+        return sup_relay(argv[2]);
+    if (strcmp(argv[1], "start") == 0)
+        return start(argv[2]);
+    return usage();
+}

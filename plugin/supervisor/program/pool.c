@@ -1,0 +1,320 @@
+#include "pool.h"
+
+#include "command.h"
+#include "keeper.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define IDLE_KEEPERS 2
+#define TRIM_AFTER_MS 5000
+#define FORK_PATIENCE_MS 5000
+#define WIPE_BEYOND 65536
+
+static struct {
+    SupLink idle, busy; /* busy: with a command, or making its pipes */
+    unsigned n_idle, n_starting;
+    bool no_fork; /* the last try failed; until a child ends */
+    SupTimer trim;
+} pool;
+
+static void keeper_free(SupKeeper *keeper)
+{
+    sup_watch_close(&keeper->control);
+    for (int i = 0; i < 3; i++)
+        sup_close(&keeper->stdio[i]);
+    munmap(keeper->launch, SUP_REGION_SIZE);
+    sup_list_remove(&keeper->link);
+    free(keeper);
+}
+
+/* Closing its socket ends it; SIGCHLD then finds no keeper of that pid, which is as well. */
+static void trim(SupTimer *timer)
+{
+    (void)timer;
+    while (pool.n_idle > IDLE_KEEPERS) {
+        pool.n_idle--;
+        keeper_free(SUP_CONTAINER(SupKeeper, link, pool.idle.next));
+    }
+}
+
+void sup_pool_init(void)
+{
+    sup_list_init(&pool.idle);
+    sup_list_init(&pool.busy);
+    sup_timer_init(&pool.trim, trim);
+}
+
+bool sup_pool_is_low(void)
+{
+    return pool.n_idle + pool.n_starting < IDLE_KEEPERS && !pool.no_fork;
+}
+
+static void become_idle(SupKeeper *keeper, const int stdio[3])
+{
+    memcpy(keeper->stdio, stdio, sizeof keeper->stdio);
+    sup_list_remove(&keeper->link);
+    sup_list_append(&pool.idle, &keeper->link);
+    pool.n_idle++;
+    if (pool.n_starting > 0)
+        pool.n_starting--;
+    if (pool.n_idle > IDLE_KEEPERS && sup_list_is_empty(&pool.trim.link))
+        sup_timer_set(&pool.trim, TRIM_AFTER_MS);
+}
+
+static void on_message(SupKeeper *keeper, const SupMessage *message)
+{
+    struct SupCommand *command = keeper->command;
+    if (!command)
+        return;
+    bool over = message->flags & SUP_GONE || message->type == SUP_FAILED;
+    if (over) {
+        keeper->command = NULL;
+        pool.n_starting++;
+    }
+    sup_command_message(command, message);
+    if (over && keeper->launch->used > WIPE_BEYOND)
+        madvise(keeper->launch, SUP_REGION_SIZE, MADV_REMOVE);
+}
+
+/* Three descriptors, or none when we had no room for them all: then it is no use and has to end. */
+static bool take_stdio(SupKeeper *keeper, struct msghdr *msg)
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+    int fds[3] = {-1, -1, -1};
+    size_t size = c && c->cmsg_type == SCM_RIGHTS ? c->cmsg_len - CMSG_LEN(0) : 0;
+    if (size > 0)
+        memcpy(fds, CMSG_DATA(c), size < sizeof fds ? size : sizeof fds);
+    if (size == sizeof fds) {
+        become_idle(keeper, fds);
+        return true;
+    }
+    for (int i = 0; i < 3; i++)
+        sup_close(&fds[i]);
+    shutdown(keeper->control.fd, SHUT_RDWR);
+    return false;
+}
+
+/* False when nothing (more) has come. */
+static bool receive(SupKeeper *keeper, bool *ready)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof keeper->stdio)];
+        struct cmsghdr align;
+    } space;
+    SupMessage message;
+    struct iovec iov = {&message, sizeof message};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = space.bytes,
+                         .msg_controllen = sizeof space.bytes};
+    ssize_t n = recvmsg(keeper->control.fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n != sizeof message)
+        return false;
+    if (message.type == SUP_READY)
+        *ready = take_stdio(keeper, &msg);
+    else
+        on_message(keeper, &message);
+    return true;
+}
+
+static void on_control(SupWatch *watch, uint32_t events)
+{
+    SupKeeper *keeper = SUP_CONTAINER(SupKeeper, control, watch);
+    bool ready;
+    while (receive(keeper, &ready))
+        ;
+    /* It died; SIGCHLD does the rest. */
+    if (events & EPOLLHUP)
+        sup_watch_set(watch, 0);
+}
+
+static SupKeeper *keeper_new(void)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return NULL;
+    SupKeeper *keeper = calloc(1, sizeof *keeper);
+    SupLaunch *launch = mmap(NULL, SUP_REGION_SIZE, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    pid_t pid = keeper && launch != MAP_FAILED ? fork() : -1;
+    if (pid == 0)
+        sup_keeper_main(pair[1], launch);
+    close(pair[1]);
+    if (pid < 0) {
+        int error = errno;
+        close(pair[0]);
+        if (launch != MAP_FAILED)
+            munmap(launch, SUP_REGION_SIZE);
+        free(keeper);
+        errno = error;
+        return NULL;
+    }
+    /* Keepers forked later have no business in it. */
+    madvise(launch, SUP_REGION_SIZE, MADV_DONTFORK);
+    keeper->control = (SupWatch){.fd = pair[0], .ready = on_control};
+    keeper->pid = pid;
+    keeper->launch = launch;
+    memset(keeper->stdio, -1, sizeof keeper->stdio);
+    sup_list_append(&pool.busy, &keeper->link);
+    pool.n_starting++;
+    sup_watch_set(&keeper->control, EPOLLIN);
+    return keeper;
+}
+
+void sup_pool_refill(void)
+{
+    if (!keeper_new())
+        pool.no_fork = true;
+}
+
+static SupKeeper *first_idle(void)
+{
+    if (sup_list_is_empty(&pool.idle))
+        return NULL;
+    /* The last used: its memory is warm. */
+    return SUP_CONTAINER(SupKeeper, link, pool.idle.prev);
+}
+
+/* Waits for one that is on its way, which takes the time of a fork. */
+static SupKeeper *wait_for_idle(void)
+{
+    SupKeeper *keeper = pool.n_starting > 0 ? NULL : keeper_new();
+    if (!keeper && pool.n_starting == 0)
+        return NULL;
+    for (SupLink *at = pool.busy.next; !keeper && at != &pool.busy; at = at->next) {
+        SupKeeper *one = SUP_CONTAINER(SupKeeper, link, at);
+        if (!one->command)
+            keeper = one;
+    }
+    bool ready = false;
+    while (keeper && !ready) {
+        struct pollfd fd = {.fd = keeper->control.fd, .events = POLLIN};
+        if (poll(&fd, 1, FORK_PATIENCE_MS) <= 0 || !receive(keeper, &ready))
+            break;
+    }
+    if (!ready)
+        errno = EAGAIN;
+    return first_idle();
+}
+
+SupKeeper *sup_pool_take(struct SupCommand *command)
+{
+    SupKeeper *keeper = first_idle();
+    if (!keeper)
+        keeper = wait_for_idle();
+    if (!keeper)
+        return NULL;
+    pool.n_idle--;
+    sup_list_remove(&keeper->link);
+    sup_list_append(&pool.busy, &keeper->link);
+    keeper->command = command;
+    return keeper;
+}
+
+bool sup_keeper_start(SupKeeper *keeper, int given[3])
+{
+    union {
+        char bytes[CMSG_SPACE(3 * sizeof(int))];
+        struct cmsghdr align;
+    } space = {{0}};
+    SupMessage message = {.type = SUP_START};
+    struct iovec iov = {&message, sizeof message};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (given) {
+        msg.msg_control = space.bytes;
+        msg.msg_controllen = sizeof space.bytes;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
+                              .cmsg_type = SCM_RIGHTS,
+                              .cmsg_len = CMSG_LEN(3 * sizeof(int))};
+        memcpy(CMSG_DATA(c), given, 3 * sizeof(int));
+    }
+    bool sent = sendmsg(keeper->control.fd, &msg, MSG_NOSIGNAL) == sizeof message;
+    for (int i = 0; given && i < 3; i++)
+        sup_close(&given[i]);
+    return sent;
+}
+
+void sup_pool_give_back(SupKeeper *keeper)
+{
+    keeper_free(keeper);
+}
+
+void sup_keeper_kill(SupKeeper *keeper, const SupMessage *message)
+{
+    send(keeper->control.fd, message, sizeof *message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static SupKeeper *find_keeper(pid_t pid)
+{
+    SupLink *lists[] = {&pool.busy, &pool.idle};
+    for (int i = 0; i < 2; i++) {
+        for (SupLink *at = lists[i]->next; at != lists[i]; at = at->next) {
+            SupKeeper *keeper = SUP_CONTAINER(SupKeeper, link, at);
+            if (keeper->pid == pid)
+                return keeper;
+        }
+    }
+    return NULL;
+}
+
+static SupReap nap_instead(int wait_ms)
+{
+    struct timespec time = {0, wait_ms * 100000L};
+    nanosleep(&time, NULL);
+    return SUP_IDLE;
+}
+
+/* Its leader got SIGKILL with it. What else it had is ours now, mixed with the orphans of others:
+ * the session tells it. */
+static void end_remains(pid_t leader)
+{
+    SupTree tree = {.root = getpid(), .leader = leader, .session = true};
+    if (leader > 0)
+        sup_tree_kill(&tree, nap_instead);
+}
+
+bool sup_keeper_end(SupKeeper *keeper)
+{
+    SupTree tree = {.root = keeper->pid, .leader = keeper->launch->leader};
+    bool sure = sup_tree_kill(&tree, nap_instead);
+    kill(keeper->pid, SIGKILL);
+    return sure;
+}
+
+bool sup_pool_ended(pid_t pid)
+{
+    pool.no_fork = false;
+    SupKeeper *keeper = find_keeper(pid);
+    if (!keeper)
+        return false;
+    bool ready = false;
+    while (receive(keeper, &ready))
+        ;
+    struct SupCommand *command = keeper->command;
+    if (!command && keeper->stdio[0] >= 0)
+        pool.n_idle--;
+    else if (!command && pool.n_starting > 0)
+        pool.n_starting--;
+    if (command)
+        end_remains(keeper->launch->leader);
+    keeper_free(keeper);
+    if (command)
+        sup_command_lost(command);
+    return true;
+}
+
+void sup_pool_stopped(pid_t pid)
+{
+    if (find_keeper(pid))
+        kill(pid, SIGCONT);
+}

@@ -1,0 +1,45 @@
+/*
+ * Keepers as the server sees them: forked ahead, taken for a command, back when nothing of its tree
+ * is left. Their messages go on to command.h.
+ */
+#pragma once
+
+#include "launch.h"
+#include "server.h"
+
+struct SupCommand;
+
+typedef struct {
+    SupLink link;
+    SupWatch control;
+    pid_t pid;
+    SupLaunch *launch;
+    int stdio[3]; /* the server's ends of the next command's pipes; the taker makes them its own */
+    struct SupCommand *command;
+} SupKeeper;
+
+void sup_pool_init(void);
+
+/* Whether a keeper should be forked when there is time. */
+bool sup_pool_is_low(void);
+void sup_pool_refill(void);
+
+/* One that is ready, forked now if need be; NULL with errno. It becomes this command's. */
+SupKeeper *sup_pool_take(struct SupCommand *command);
+
+/* Starts what keeper->launch says, with given[3] (closed afterwards) instead of its pipes, or NULL.
+ */
+bool sup_keeper_start(SupKeeper *keeper, int given[3]);
+
+/* Lets go of one that was taken and could not be started. */
+void sup_pool_give_back(SupKeeper *keeper);
+
+void sup_keeper_kill(SupKeeper *keeper, const SupMessage *message);
+
+/* Ends the tree from outside, and the keeper, which does not do it itself. False when some of it
+ * may live on. The end of the keeper is told as ever. */
+bool sup_keeper_end(SupKeeper *keeper);
+
+/* A child of the server ended or stopped; false when it is no keeper. */
+bool sup_pool_ended(pid_t pid);
+void sup_pool_stopped(pid_t pid);

@@ -1,0 +1,41 @@
+/*
+ * The descendants of a process, found in /proc, and their end. Nothing here allocates or forks: it
+ * has to work when a fork bomb has taken every pid the sandbox may have. Keepers use it on their
+ * own tree, the server on what a killed keeper left.
+ */
+#pragma once
+
+#include "../protocol.h"
+
+#include <sys/types.h>
+
+/* Opens /proc and touches the memory that small trees need. Without /proc only leaders and their
+ * groups can be reached. */
+void sup_tree_open(void);
+
+/* Which descendants of root are meant. */
+typedef struct {
+    pid_t root;
+    pid_t leader;       /* of the command */
+    SprWireScope scope; /* GROUP and LEADER by their numbers, still descendants only */
+    bool session;       /* TREE, but only of the leader's session */
+} SupTree;
+
+typedef struct {
+    unsigned alive;  /* found, zombies not counted */
+    unsigned denied; /* might not be signalled */
+} SupTreeCount;
+
+/* Sends signal (0: only counts) to each that is no zombie. */
+SupTreeCount sup_tree_signal(const SupTree *tree, int signal);
+
+typedef enum {
+    SUP_NO_CHILD, /* none is left */
+    SUP_REAPED,   /* some ended and were reaped */
+    SUP_IDLE      /* some are left and none ended in time */
+} SupReap;
+
+/* Ends them: stops until nothing new appears, kills, calls reap() as long as it reaps, and all over
+ * again until no child is left (of a part of the tree, or another's: until none of it is found).
+ * False when some live on after two seconds or may not be signalled. */
+bool sup_tree_kill(const SupTree *tree, SupReap (*reap)(int wait_ms));

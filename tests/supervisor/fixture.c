@@ -1,0 +1,243 @@
+#include "fixture.h"
+
+#include "base/text.h"
+#include "supervisor/embedded.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void put_program(const char *directory)
+{
+    size_t size;
+    const void *program = spr_supervisor_program(&size);
+    g_autofree char *path = g_strdup_printf("%s/program", directory);
+    cr_assert(g_file_set_contents(path, program, (gssize)size, NULL));
+    cr_assert(chmod(path, 0755) == 0);
+}
+
+static Sandbox sandbox_start(const char *const *before, const char *mode, const char *const *argv,
+                             uid_t uid, unsigned processes)
+{
+    Sandbox sandbox = {.directory = "/tmp/sprov-supervisor-XXXXXX", .uid = uid};
+    cr_assert(mkdtemp(sandbox.directory) != NULL);
+    chmod(sandbox.directory, 01777);
+    put_program(sandbox.directory);
+
+    g_autofree char *program = g_strdup_printf("%s/program", sandbox.directory);
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    for (; before && *before; before++)
+        g_ptr_array_add(all, (gpointer)*before);
+    g_ptr_array_add(all, program);
+    g_ptr_array_add(all, (gpointer)mode);
+    g_ptr_array_add(all, sandbox.directory);
+    if (argv)
+        g_ptr_array_add(all, (gpointer) "--");
+    for (; argv && *argv; argv++)
+        g_ptr_array_add(all, (gpointer)*argv);
+    g_ptr_array_add(all, NULL);
+
+    sandbox.pid = fork();
+    cr_assert(sandbox.pid >= 0);
+    if (sandbox.pid == 0) {
+        struct rlimit limit = {processes, processes};
+        if ((processes > 0 && setrlimit(RLIMIT_NPROC, &limit) < 0) ||
+            (uid != getuid() && (setgroups(0, NULL) < 0 || setgid(uid) < 0 || setuid(uid) < 0)))
+            _exit(99);
+        /* A test that crashes leaves nothing behind. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execvp(all->pdata[0], (char **)all->pdata);
+        _exit(98);
+    }
+    sandbox.supervisor = sandbox.pid;
+    return sandbox;
+}
+
+static void need_root(void)
+{
+    if (getuid() != 0)
+        cr_skip_test("this needs root");
+}
+
+Sandbox sandbox_serve_as(uid_t uid, unsigned processes)
+{
+    need_root();
+    return sandbox_start(NULL, "serve", NULL, uid, processes);
+}
+
+Sandbox sandbox_serve(void)
+{
+    return sandbox_start(NULL, "serve", NULL, getuid(), 0);
+}
+
+Sandbox sandbox_init(const char *const *argv)
+{
+    static const char *const unshare[] = {"unshare", "--pid",        "--mount-proc",
+                                          "--fork",  "--kill-child", NULL};
+    need_root();
+    Sandbox sandbox = sandbox_start(unshare, "init", argv, 0, 0);
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", sandbox.pid, sandbox.pid);
+    for (int i = 0; i < 5000 && sandbox.supervisor == sandbox.pid; i++) {
+        g_autofree char *children = NULL;
+        if (g_file_get_contents(path, &children, NULL, NULL) && atoi(children) > 0)
+            sandbox.supervisor = atoi(children);
+        else
+            g_usleep(1000);
+    }
+    return sandbox;
+}
+
+int sandbox_stop(Sandbox *sandbox)
+{
+    int status = 0;
+    kill(sandbox->supervisor, SIGTERM);
+    waitpid(sandbox->pid, &status, 0);
+    g_autoptr(GDir) dir = g_dir_open(sandbox->directory, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));) {
+        g_autofree char *path = g_build_filename(sandbox->directory, name, NULL);
+        g_unlink(path);
+    }
+    g_rmdir(sandbox->directory);
+    return status;
+}
+
+int sandbox_socket(const Sandbox *sandbox)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    g_snprintf(name.sun_path, sizeof name.sun_path, "%s/%u.sock", sandbox->directory, sandbox->uid);
+    for (int i = 0; i < 5000; i++) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
+            return fd;
+        close(fd);
+        g_usleep(2000);
+    }
+    cr_assert_fail("no socket in %s", sandbox->directory);
+    return -1;
+}
+
+static SprSupervisor *open_pipe(int fd)
+{
+    g_autoptr(GError) error = NULL;
+    SprPipe pipe = spr_pipe_for_socket(fd);
+    SprWait wait = spr_wait_for(10000);
+    SprSupervisor *supervisor = NULL;
+    bool ok = spr_supervisor_open(&pipe, &wait, &supervisor, &error);
+    cr_assert(ok, "%s", ok ? "" : error->message);
+    return supervisor;
+}
+
+SprSupervisor *sandbox_connect(const Sandbox *sandbox)
+{
+    return open_pipe(sandbox_socket(sandbox));
+}
+
+SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *relay)
+{
+    int pair[2];
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    g_autofree char *program = g_strdup_printf("%s/program", sandbox->directory);
+    *relay = fork();
+    if (*relay == 0) {
+        dup2(pair[1], 0);
+        dup2(pair[1], 1);
+        if (sandbox->uid != getuid() && setuid(sandbox->uid) < 0)
+            _exit(99);
+        execl(program, program, "relay", sandbox->directory, NULL);
+        _exit(98);
+    }
+    close(pair[1]);
+    return open_pipe(pair[0]);
+}
+
+static SprFlow append(void *ctx, const void *data, gsize size)
+{
+    g_string_append_len(ctx, data, (gssize)size);
+    return SPR_FLOW_CONTINUE;
+}
+
+Ran run_command(SprSupervisor *supervisor, const SprCommand *command, const SprSource *source,
+                const SprWait *wait)
+{
+    Ran ran = {.out = g_string_new(NULL), .err = g_string_new(NULL)};
+    SprSink out = {ran.out, append}, err = {ran.err, append};
+    SprWait patient = spr_wait_for(60000);
+    ran.ok = spr_supervisor_exec(supervisor, command, source, &out, &err, wait ? wait : &patient,
+                                 &ran.exit, &ran.error);
+    return ran;
+}
+
+Ran run_shell(SprSupervisor *supervisor, const char *text)
+{
+    return run_command(supervisor, &(SprCommand){.command = text}, NULL, NULL);
+}
+
+void ran_clear(Ran *ran)
+{
+    g_string_free(ran->out, TRUE);
+    g_string_free(ran->err, TRUE);
+    g_clear_error(&ran->error);
+}
+
+unsigned count_processes(const char *text)
+{
+    unsigned count = 0;
+    g_autoptr(GDir) dir = g_dir_open("/proc", 0, NULL);
+    for (const char *name; (name = g_dir_read_name(dir));) {
+        if (!g_ascii_isdigit(*name) || atoi(name) == getpid())
+            continue;
+        g_autofree char *path = g_strdup_printf("/proc/%s/cmdline", name);
+        g_autofree char *line = NULL;
+        gsize size = 0;
+        if (g_file_get_contents(path, &line, &size, NULL) && size > 0 &&
+            memmem(line, size, text, strlen(text)))
+            count++;
+    }
+    return count;
+}
+
+unsigned wait_until_gone(const char *text)
+{
+    unsigned left = count_processes(text);
+    for (int i = 0; i < 100 && left > 0; i++) {
+        g_usleep(20000);
+        left = count_processes(text);
+    }
+    return left;
+}
+
+unsigned count_descriptors(pid_t pid)
+{
+    unsigned count = 0;
+    g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int)pid);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    while (dir && g_dir_read_name(dir))
+        count++;
+    return count;
+}
+
+unsigned long resident_kib(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents(path, &text, NULL, NULL))
+        return 0;
+    const char *at = strstr(text, "VmRSS:");
+    return at ? strtoul(at + 6, NULL, 10) : 0;
+}
+
+char *unique_word(void)
+{
+    g_autofree char *hex = spr_random_hex(8);
+    return g_strdup_printf("sprov-word-%s", hex);
+}

@@ -1,0 +1,63 @@
+/*
+ * A supervisor on this machine for one test: the embedded program as an ordinary process, or as the
+ * first process of a pid namespace, in a folder of its own; and short ways to run commands in it.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "supervisor/client/supervisor.h"
+
+#include <criterion/criterion.h>
+#include <sys/types.h>
+
+typedef struct {
+    char directory[40];
+    pid_t pid;        /* what the test started: the program, or unshare above it */
+    pid_t supervisor; /* the program */
+    uid_t uid;
+} Sandbox;
+
+Sandbox sandbox_serve(void);
+
+/* As another user, who may have so many processes on this machine (0: any number). Skips the test
+ * when we are not root. */
+Sandbox sandbox_serve_as(uid_t uid, unsigned processes);
+
+/* As the first process of a pid namespace; argv: of its main child, or NULL. Skips as well. */
+Sandbox sandbox_init(const char *const *argv);
+
+/* Ends it and removes its folder; returns what waitpid() said. */
+int sandbox_stop(Sandbox *sandbox);
+
+int sandbox_socket(const Sandbox *sandbox);
+SprSupervisor *sandbox_connect(const Sandbox *sandbox);
+
+/* The same through a relay process of the sandbox's user, whose pid is stored. */
+SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *relay);
+
+/* What a command came to. */
+typedef struct {
+    bool ok;
+    SprExit exit;
+    GString *out, *err;
+    GError *error;
+} Ran;
+
+Ran run_command(SprSupervisor *supervisor, const SprCommand *command, const SprSource *source,
+                const SprWait *wait);
+Ran run_shell(SprSupervisor *supervisor, const char *text);
+void ran_clear(Ran *ran);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Ran, ran_clear)
+
+/* Processes of this machine whose command line has this text, the caller not counted. */
+unsigned count_processes(const char *text);
+
+/* Looks again until there are none or some seconds are over; how many are left. */
+unsigned wait_until_gone(const char *text);
+
+/* Descriptors and resident KiB of a process. */
+unsigned count_descriptors(pid_t pid);
+unsigned long resident_kib(pid_t pid);
+
+/* A word nobody else on this machine has on a command line. */
+char *unique_word(void);

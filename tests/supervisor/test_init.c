@@ -1,0 +1,112 @@
+/* The supervisor as the main process of a sandbox. */
+#include "fixture.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+TestSuite(init, .timeout = 60);
+
+static int end_of(Sandbox *sandbox)
+{
+    int status = 0;
+    waitpid(sandbox->pid, &status, 0);
+    sandbox->pid = sandbox->supervisor = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void forget(Sandbox *sandbox)
+{
+    g_autofree char *text = g_strdup_printf("rm -rf %s", sandbox->directory);
+    cr_expect(system(text) == 0);
+}
+
+Test(init, it_ends_with_the_main_command_s_code)
+{
+    const char *const argv[] = {"sh", "-c", "exit 23", NULL};
+    Sandbox sandbox = sandbox_init(argv);
+    cr_expect_eq(end_of(&sandbox), 23);
+    forget(&sandbox);
+}
+
+Test(init, a_main_command_that_is_not_there_is_127)
+{
+    const char *const argv[] = {"/no/such", NULL};
+    Sandbox sandbox = sandbox_init(argv);
+    cr_expect_eq(end_of(&sandbox), 127);
+    forget(&sandbox);
+}
+
+Test(init, signals_reach_the_main_command)
+{
+    const char *const argv[] = {
+        "sh", "-c", "trap 'exit 11' USR1; trap 'exit 12' TERM; while :; do sleep 0.02; done", NULL};
+    static const int signals[] = {SIGUSR1, SIGTERM}, codes[] = {11, 12};
+    for (int i = 0; i < 2; i++) {
+        Sandbox sandbox = sandbox_init(argv);
+        g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
+        g_auto(Ran) ran = run_shell(client, "while ! grep -q -s 'SigCgt:.*[^0]' /proc/2/status; do "
+                                            "sleep 0.01; done; sleep 0.1");
+        cr_expect(ran.ok);
+        kill(sandbox.supervisor, signals[i]);
+        cr_expect_eq(end_of(&sandbox), codes[i]);
+        forget(&sandbox);
+    }
+}
+
+Test(init, alone_it_ends_at_once_on_a_stop_signal)
+{
+    Sandbox sandbox = sandbox_init(NULL);
+    g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
+    cr_expect(spr_supervisor_is_alive(client));
+    gint64 started = g_get_monotonic_time();
+    kill(sandbox.supervisor, SIGTERM);
+    cr_expect_eq(end_of(&sandbox), 143);
+    cr_expect(g_get_monotonic_time() - started < 2 * G_USEC_PER_SEC);
+    forget(&sandbox);
+}
+
+Test(init, it_reaps_what_lost_its_parent)
+{
+    const char *const argv[] = {
+        "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (sh -c 'sleep 0.05' &); done; sleep 100",
+        NULL};
+    Sandbox sandbox = sandbox_init(argv);
+    g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
+    for (int i = 0; i < 20; i++) {
+        g_auto(Ran) ran = run_shell(client, "(sleep 0.05 &) ; exit 0");
+        cr_expect(ran.ok);
+    }
+    g_auto(Ran) ran = run_shell(client, "sleep 0.5; cat /proc/[0-9]*/stat | grep -c ') Z '");
+    cr_expect_str_eq(ran.out->str, "0\n");
+    sandbox_stop(&sandbox);
+}
+
+Test(init, it_can_be_seen_neither_from_its_environment_nor_by_a_tracer)
+{
+    Sandbox sandbox = sandbox_init(NULL);
+    g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
+    g_auto(Ran) ran = run_shell(client, "setpriv --reuid 65534 --clear-groups --inh-caps=-all "
+                                        "cat /proc/1/environ");
+    cr_expect(ran.exit.exit_code != 0 && ran.out->len == 0);
+    sandbox_stop(&sandbox);
+}
+
+Test(init, it_has_two_idle_keepers_and_little_memory)
+{
+    Sandbox sandbox = sandbox_init(NULL);
+    g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
+    g_auto(Ran) ran = run_shell(client, "echo hi");
+    cr_expect(ran.ok);
+    g_usleep(300000);
+    g_autofree char *path =
+        g_strdup_printf("/proc/%d/task/%d/children", sandbox.supervisor, sandbox.supervisor);
+    g_autofree char *children = NULL;
+    cr_assert(g_file_get_contents(path, &children, NULL, NULL));
+    g_auto(GStrv) pids = g_strsplit(g_strstrip(children), " ", -1);
+    unsigned long all = resident_kib(sandbox.supervisor);
+    cr_expect(g_strv_length(pids) <= 3);
+    for (char **pid = pids; *pid; pid++)
+        all += resident_kib(atoi(*pid));
+    cr_expect(all < 2048, "%lu KiB", all);
+    sandbox_stop(&sandbox);
+}
