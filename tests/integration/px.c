@@ -23,14 +23,24 @@ EpBox px_box(const char *more)
     return box;
 }
 
+static EpBox connect_box(const char *id, const char *more)
+{
+    EpBox box = {.provider = ep_open_at(wire_client_host(px_proxy())), .id = id};
+    box.sandbox = ep_create(box.provider, box.id, more);
+    ep_start(box.sandbox);
+    return box;
+}
+
 EpBox px_shared(void)
 {
     EpBox direct = ep_shared();
-    EpBox box = {.provider = ep_open_at(wire_client_host(px_proxy())), .id = direct.id};
-    box.sandbox = ep_create(box.provider, box.id, NULL);
     ep_leave(&direct);
-    ep_start(box.sandbox);
-    return box;
+    return connect_box(direct.id, NULL);
+}
+
+EpBox px_plain(void)
+{
+    return connect_box(ep_format("it-%s-plain", getenv("SPROV_TEST_RUN")), PX_PLAIN);
 }
 
 void px_set(const char *rules, ...)

@@ -15,6 +15,10 @@ WireClient *px_proxy(void);
 EpBox px_box(const char *more);
 EpBox px_shared(void);
 
+/* As px_shared(), with one whose commands are engine execs. */
+#define PX_PLAIN "\"supervisor\":\"off\""
+EpBox px_plain(void);
+
 /* These rules hold from now on; ' stands for ", and ` for \" of JSON within JSON. */
 void px_set(const char *rules, ...) __attribute__((format(printf, 1, 2)));
 void px_clear(void);

@@ -1,4 +1,5 @@
-/* Commands whose stream, or whose record, comes broken: the same bytes, or a typed error. */
+/* Commands by engine exec whose stream, or whose record, comes broken: the same bytes, or a typed
+ * error. */
 #include "px.h"
 
 #include <criterion/criterion.h>
@@ -27,7 +28,7 @@ static void same_as_direct(EpBox *box)
 
 Test(wire_exec, a_stream_in_reads_of_one_seven_or_thirteen_bytes_gives_the_same_bytes)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     px_set("[{" START ",'do':'split','sizes':[1]}]");
     same_as_direct(&box);
     px_set("[{" START ",'do':'split','sizes':[7,13]}]");
@@ -37,7 +38,7 @@ Test(wire_exec, a_stream_in_reads_of_one_seven_or_thirteen_bytes_gives_the_same_
 
 Test(wire_exec, a_stream_that_comes_with_its_head_in_one_read_gives_the_same_bytes)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     px_set("[{" START ",'do':'join','quiet_ms':300}]");
     same_as_direct(&box);
     px_leave(&box);
@@ -45,7 +46,7 @@ Test(wire_exec, a_stream_that_comes_with_its_head_in_one_read_gives_the_same_byt
 
 Test(wire_exec, standard_input_and_output_survive_being_split_both_ways)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     const size_t size = 20000;
     char *bytes = ep_random(size);
     EpSource from = {.data = bytes, .size = size};
@@ -67,7 +68,7 @@ Test(wire_exec, a_connection_dropped_mid_output_is_an_error_with_partial_output)
 {
     static const int places[] = {4, 8, 8 + 3, 8 + 7};
     static const size_t arrived[] = {0, 0, 3, 7};
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         double began = ep_now();
         px_set("[{" START ",'do':'drop','at':'body','after':%d,'nth':1}]", places[i]);
@@ -82,7 +83,7 @@ Test(wire_exec, a_connection_dropped_mid_output_is_an_error_with_partial_output)
 
 Test(wire_exec, a_command_whose_connection_broke_runs_no_longer_when_the_call_returns)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     const char *marker = ep_format("31%ld", (long)(ep_now() * 1000) % 1000000);
     px_set("[{" START ",'do':'drop','at':'body','after':15,'nth':1}]");
     EpRun run = px_run(&box, 20000, ep_format("printf partial; sleep %s; true", marker));
@@ -95,7 +96,7 @@ Test(wire_exec, a_command_whose_connection_broke_runs_no_longer_when_the_call_re
 Test(wire_exec, a_connection_dropped_before_the_stream_is_an_error)
 {
     static const char *const places[] = {"request", "sent", "answer", "body"};
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         px_set("[{" START ",'do':'drop','at':'%s','nth':1}]", places[i]);
         EpRun run = px_run(&box, 20000, "sleep 1; echo x");
@@ -131,7 +132,7 @@ static const struct {
 
 Test(wire_exec, frames_that_make_no_sense_are_an_error_within_five_seconds)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     for (size_t i = 0; i < sizeof bad_streams / sizeof *bad_streams; i++) {
         double began = ep_now();
         g_autofree char *base64 =
@@ -152,7 +153,7 @@ Test(wire_exec, frames_that_make_no_sense_are_an_error_within_five_seconds)
 
 Test(wire_exec, an_exit_code_that_is_null_is_never_taken_for_zero)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     double began = ep_now();
     px_set("[{" INSPECT "," UNKNOWN_CODE "}]");
     EpRun run = px_run(&box, 20000, "echo x; exit 7");
@@ -163,7 +164,7 @@ Test(wire_exec, an_exit_code_that_is_null_is_never_taken_for_zero)
 
 Test(wire_exec, an_exit_code_that_comes_late_is_waited_for)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     px_set("[{" INSPECT ",'times':2," UNKNOWN_CODE "}]");
     EpRun run = px_run(&box, 20000, "echo x; exit 7");
     cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
@@ -179,7 +180,7 @@ Test(wire_exec, an_exit_code_that_comes_late_is_waited_for)
 
 Test(wire_exec, an_answer_of_200_in_place_of_101_works_without_standard_input)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     px_set("[{" START "," NO_UPGRADE "}]");
     same_as_direct(&box);
     px_leave(&box);
@@ -188,7 +189,7 @@ Test(wire_exec, an_answer_of_200_in_place_of_101_works_without_standard_input)
 Test(wire_exec, an_answer_of_200_in_chunks_works_without_standard_input)
 {
     static const int chunks[] = {1, 7, 100000};
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
         px_set("[{" START "," NO_UPGRADE ",'framing':'chunked','chunk':%d},"
                "{" START ",'do':'split','sizes':[5]}]",
@@ -201,7 +202,7 @@ Test(wire_exec, an_answer_of_200_in_chunks_works_without_standard_input)
 Test(wire_exec, an_answer_of_200_is_a_clear_error_where_standard_input_is_needed)
 {
     static const char *const framings[] = {"keep", "chunked"};
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     for (int i = 0; i < 2; i++) {
         EpSource from = {.data = "in", .size = 2};
         sprov_source source = ep_source(&from, false);
@@ -219,7 +220,7 @@ Test(wire_exec, an_answer_of_200_is_a_clear_error_where_standard_input_is_needed
 
 Test(wire_exec, what_a_proxy_says_when_it_denies_an_exec_is_told)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     px_set("[{" START ",'do':'answer','status':403,'body':'<h1>403 Forbidden</h1> by policy'}]");
     EpRun run = px_run(&box, 20000, "echo x");
     px_is_error(run.status, &run.error, SPROV_E_DENIED, "403 Forbidden");
@@ -231,7 +232,7 @@ Test(wire_exec, what_a_proxy_says_when_it_denies_an_exec_is_told)
 
 Test(wire_exec, informational_heads_before_an_upgrade_and_a_long_head_are_no_obstacle)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     px_set("[{" START ",'do':'rewrite','interim':100,'pad_head':65536}]");
     same_as_direct(&box);
     px_set("[{" START ",'do':'split','sizes':[1],'gap_ms':20,'part':'head'}]");

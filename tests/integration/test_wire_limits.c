@@ -17,7 +17,7 @@
 
 Test(wire_limits, a_stream_that_stalls_ends_by_the_deadline_of_the_call_and_the_command_with_it)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     const char *marker = ep_format("32%ld", (long)(ep_now() * 1000) % 1000000);
     double began = ep_now();
     px_set("[{" START ",'do':'stall','at':'body','nth':1}]");
@@ -30,7 +30,7 @@ Test(wire_limits, a_stream_that_stalls_ends_by_the_deadline_of_the_call_and_the_
 
 Test(wire_limits, a_frozen_engine_ends_an_exec_by_the_deadline_of_the_call)
 {
-    EpBox box = px_box(NULL);
+    EpBox box = px_box(PX_PLAIN);
     ep_start(box.sandbox);
     px_set(FROZEN_AFTER_FIRST_EXEC);
     double began = ep_now();
@@ -44,7 +44,7 @@ Test(wire_limits, a_frozen_engine_ends_an_exec_by_the_deadline_of_the_call)
 
 Test(wire_limits, a_frozen_engine_ends_an_exec_by_the_deadline_of_its_command)
 {
-    EpBox box = px_box(NULL);
+    EpBox box = px_box(PX_PLAIN);
     ep_start(box.sandbox);
     px_set(FROZEN_AFTER_FIRST_EXEC);
     double began = ep_now();
@@ -62,7 +62,7 @@ Test(wire_limits, a_frozen_engine_ends_an_exec_by_the_deadline_of_its_command)
 
 Test(wire_limits, an_engine_that_keeps_the_exit_code_to_itself_ends_by_the_deadline)
 {
-    EpBox box = px_shared();
+    EpBox box = px_plain();
     px_set("[{'path':'/exec/*/json','do':'stall'},{'path':'/containers/*/json','do':'stall'}]");
     double began = ep_now();
     EpRun run = px_run(&box, 2000, "echo x");
@@ -156,7 +156,7 @@ static const struct {
 static void ends_in_time(Limited *l, size_t which, const char *rules)
 {
     double began = ep_now();
-    px_set(rules, NULL);
+    px_set("%s", rules);
     l->call = (sprov_call)SPROV_INIT(sprov_call);
     l->error = (sprov_error)SPROV_INIT(sprov_error);
     l->call.timeout_ms = 1000;
@@ -169,7 +169,7 @@ static void ends_in_time(Limited *l, size_t which, const char *rules)
 
 Test(wire_limits, an_engine_that_never_answers_ends_every_call_by_its_deadline)
 {
-    Limited l = {.box = px_box(NULL)};
+    Limited l = {.box = px_box(PX_PLAIN)};
     ep_start(l.box.sandbox);
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         ends_in_time(&l, i, "[{'do':'stall'}]");
@@ -185,7 +185,7 @@ Test(wire_limits, a_start_that_has_to_create_ends_by_its_deadline_and_leaves_not
     static const char *const paths[] = {"/_ping", "/images/*/json", "/containers/create",
                                         "/containers/*/start", "/containers/*/json"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        Limited l = {.box = px_box(NULL)};
+        Limited l = {.box = px_box(PX_PLAIN)};
         ends_in_time(&l, 5, ep_format("[{'path':'%s','do':'stall'}]", paths[i]));
         px_clear();
         cr_assert_eq(ep_count(l.box.id), 0, "a start stalled at %s left a container", paths[i]);
@@ -196,7 +196,7 @@ Test(wire_limits, a_start_that_has_to_create_ends_by_its_deadline_and_leaves_not
 
 Test(wire_limits, a_transfer_that_stalls_half_way_ends_by_its_deadline)
 {
-    Limited l = {.box = px_shared()};
+    Limited l = {.box = px_plain()};
     ends_in_time(&l, 1,
                  "[{'method':'GET','path':'/containers/*/archive','do':'stall','at':'body',"
                  "'after':100000}]");
