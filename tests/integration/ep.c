@@ -3,7 +3,6 @@
 #include <criterion/criterion.h>
 #include <criterion/hooks.h>
 #include <dlfcn.h>
-#include <errno.h>
 #include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,22 +96,32 @@ void ep_threads(int count, void *(*run)(void *), void *ctx, size_t size)
 
 /* -------------------------------------------------------------------- the engine */
 
+/* A connection to the engine, or -1. */
 static int dial(void)
 {
     const char *host = getenv("DOCKER_HOST");
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    cr_assert(host && strncmp(host, "unix://", 7) == 0,
-              "DOCKER_HOST must name the engine of the tests as unix:///path");
+    if (!host || strncmp(host, "unix://", 7) != 0)
+        return -1;
     strncpy(to.sun_path, host + 7, sizeof to.sun_path - 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0,
-                 "no engine answers at DOCKER_HOST=%s: %s", host, strerror(errno));
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int dial_or_fail(void)
+{
+    int fd = dial();
+    cr_assert_geq(fd, 0, "no engine answers at DOCKER_HOST=%s: the tests need one at unix:///path",
+                  getenv("DOCKER_HOST") ? getenv("DOCKER_HOST") : "");
     return fd;
 }
 
 int ep_engine(const char *method, const char *path, const char *json, char **ret_body)
 {
-    int fd = dial(), status = 0;
+    int fd = dial_or_fail(), status = 0;
     char *request =
         ep_format("%s /v1.40%s HTTP/1.0\r\nHost: d\r\nContent-Type: application/json\r\n"
                   "Content-Length: %zu\r\n\r\n%s",
@@ -178,6 +187,10 @@ ReportHook(PRE_ALL)(struct criterion_test_set *tests)
 
 ReportHook(POST_ALL)(struct criterion_global_stats *stats)
 {
+    int fd = dial();
+    if (fd < 0) /* each test said so; no assert may fail in a hook */
+        return;
+    close(fd);
     char *list = list_containers(LABEL, getenv(RUN_VARIABLE));
     for (char *container; (container = next_container(&list));)
         ep_engine("DELETE", ep_format("/containers/%s?force=1&v=1", container), NULL, NULL);
@@ -221,7 +234,7 @@ sprov_provider *ep_open_at(const char *host)
 
 sprov_provider *ep_open(void)
 {
-    close(dial());
+    close(dial_or_fail());
     return ep_open_at(getenv("DOCKER_HOST"));
 }
 

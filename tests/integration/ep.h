@@ -79,8 +79,7 @@ EpRun ep_run(sprov_sandbox *sandbox, const sprov_exec_request *request, const sp
 EpRun ep_sh(sprov_sandbox *sandbox, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A shell line that has to succeed: what it printed, without the last line break. */
-char *ep_ask(sprov_sandbox *sandbox, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+char *ep_ask(sprov_sandbox *sandbox, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Whether a process of the sandbox has this text in its arguments. */
 bool ep_runs(sprov_sandbox *sandbox, const char *marker);

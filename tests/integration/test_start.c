@@ -102,7 +102,8 @@ Test(start, an_id_of_any_text_is_kept_exactly)
     char long_id[201];
     memset(long_id, 'x', 200);
     long_id[200] = '\0';
-    const char *ids[] = {ep_format("-%s", ep_new_id()), ep_format("%s \u00e9 \\\"q\\\" %%41/..", ep_new_id()),
+    const char *ids[] = {ep_format("-%s", ep_new_id()),
+                         ep_format("%s \u00e9 \\\"q\\\" %%41/..", ep_new_id()),
                          ep_format("%.*s%s", 150, long_id, ep_new_id())};
     sprov_provider *provider = ep_open();
     for (int i = 0; i < 3; i++) {

@@ -4,24 +4,45 @@
 
 #include <string.h>
 
+/* What Linux lets a program be started with: one string with its NUL, and all of them together
+ * where the stack's limit is the usual 8 MiB. Beyond it the runtime's own complaint would come as
+ * output of the command. */
+#define STRING_MOST (128u << 10)
+#define STRINGS_MOST (2u << 20)
+
+static bool fail_too_long(const char *what, gsize size, GError **error)
+{
+    return spr_fail(error, SPR_E_INVALID_ARGUMENT, "too-long",
+                    "%s has %zu bytes, too many to start a program with (128 KiB each, 2 MiB "
+                    "together): hand it over by standard input or a file",
+                    what, size);
+}
+
 /* JSON carries text alone. */
 static bool add_strings(json_t *array, const char *const *strings, const char *what,
-                        GError **error)
+                        gsize *total, GError **error)
 {
     for (gsize i = 0; strings && strings[i]; i++) {
+        gsize size = strlen(strings[i]) + 1;
+        g_autofree char *which = g_strdup_printf("%s %zu", what, i);
+        *total += size + sizeof(char *);
+        if (size > STRING_MOST)
+            return fail_too_long(which, size - 1, error);
         if (json_array_append_new(array, json_string(strings[i])) != 0)
             return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
-                            "%s %zu is not UTF-8, which the engine cannot carry", what, i);
+                            "%s is not UTF-8, which the engine cannot carry", which);
     }
-    return true;
+    return *total <= STRINGS_MOST ||
+           fail_too_long("the command with its environment", *total, error);
 }
 
 static bool create_body(const DkrExecSpec *spec, char **ret_body, GError **error)
 {
     json_auto_t *argv = json_array();
     json_auto_t *env = json_array();
-    if (!add_strings(argv, spec->argv, "argument", error) ||
-        !add_strings(env, spec->env, "environment entry", error))
+    gsize total = 0;
+    if (!add_strings(argv, spec->argv, "argument", &total, error) ||
+        !add_strings(env, spec->env, "environment entry", &total, error))
         return false;
     json_auto_t *body = json_pack("{s:O, s:O, s:b, s:b, s:b, s:b, s:s*, s:s*}", "Cmd", argv, "Env",
                                   env, "AttachStdin", spec->with_stdin, "AttachStdout", 1,

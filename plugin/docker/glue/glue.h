@@ -106,7 +106,8 @@ typedef struct {
     const sprov_provider *provider;
     sprov_source source;
     bool is_set;
-    bool touched; /* it was asked for bytes */
+    bool touched;  /* it was asked for bytes */
+    guint64 count; /* what it gave */
 } GlueSource;
 
 /* NULL is no sink or source. */

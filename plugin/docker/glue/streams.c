@@ -40,6 +40,17 @@ static bool write_sink(void *ctx, const void *data, gsize size)
     return flow == SPROV_FLOW_CONTINUE;
 }
 
+static bool check_count(const GlueSource *source, bool ended, GError **error)
+{
+    guint64 announced = source->source.size;
+    if (announced == UINT64_MAX ||
+        (source->count <= announced && (!ended || source->count == announced)))
+        return true;
+    return spr_fail(error, SPR_E_INVALID_ARGUMENT, "source-size",
+                    "the source gave %s than the %" G_GUINT64_FORMAT " bytes it announced",
+                    ended ? "fewer" : "more", announced);
+}
+
 static bool read_source(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
                         int *ret_again_fd, GError **error)
 {
@@ -52,8 +63,9 @@ static bool read_source(void *ctx, void *buffer, gsize capacity, gsize *ret_size
     *ret_size = 0;
     *ret_again_fd = -1;
     if (status == SPROV_SOURCE_OK && count <= capacity) {
+        source->count += count;
         *ret_size = count;
-        return true;
+        return check_count(source, count == 0, error);
     }
     if (status == SPROV_SOURCE_AGAIN && source->source.fd >= 0) {
         *ret_again_fd = source->source.fd;

@@ -15,13 +15,14 @@
 
 #define STDIN_SIZE (64u << 10)
 #define END_LIMIT_MS (10 * 1000)
-/* How long an engine may take between answering a start and the process being there. */
-#define START_LIMIT_MS (15 * 1000)
-#define START_STEP_MS 100
+#define LOOK_AGAIN_MS 100
 /* An engine's text about a failed start is one short chunk that ends in CR LF. */
 #define HELD_MOST (8u << 10)
 #define HELD_STEP_US (100 * 1000)
 #define SIGNALS_MOST 64
+#define NOTICE_LIMIT_MS (5 * 1000)
+
+static const char *const probe_argv[] = {"/bin/sh", "-c", "exit 0", NULL};
 
 /* Why the provider itself ended a command. */
 typedef enum {
@@ -239,33 +240,36 @@ static bool pump_to_end(Run *run, gint64 limit_ms)
 
 /* --------------------------------------------------------------------------- endings */
 
-/* TERM first, where the request gives grace; returns how many processes were asked. */
-static guint ask_tree(Run *run)
+/* Until something was found or the stream is over: the engine answers a start before the command's
+ * first process bears its token. */
+static bool kill_until_found(Run *run, guint *ret_found, guint *ret_left, GError **error)
 {
-    guint asked = 0, left;
+    gint64 until_us = spr_deadline_after(END_LIMIT_MS);
+    do {
+        if (!dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
+                           ret_found, ret_left, error))
+            return false;
+    } while (*ret_found == 0 && !pump_to_end(run, LOOK_AGAIN_MS) &&
+             g_get_monotonic_time() < until_us);
+    return true;
+}
+
+/* Ends the tree. False when nothing of it was there any more: it had ended by itself. */
+static bool end_tree(Run *run)
+{
+    guint asked = 0, found = 0, left = 0;
+    g_autoptr(GError) error = NULL;
     if (run->command->grace_ms > 0 &&
         dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGTERM,
                       &asked, &left, NULL) &&
         asked > 0)
         pump_to_end(run, run->command->grace_ms);
-    return asked;
-}
-
-/* Ends the tree. False when nothing of it was there any more: it had ended by itself. While the
- * stream is open and nothing is found, the engine has not started it yet. */
-static bool end_tree(Run *run)
-{
-    guint asked = ask_tree(run), found = 0, left = 0;
-    gint64 until_us = spr_deadline_after(START_LIMIT_MS);
-    g_autoptr(GError) error = NULL;
-    do {
-        if (!dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
-                           &found, &left, &error)) {
-            spr_log(&run->context->log, SPR_LOG_WARNING, "exec",
-                    "a command could not be ended: %s", error->message);
-            found = left = 1;
-        }
-    } while (found == 0 && !pump_to_end(run, START_STEP_MS) && g_get_monotonic_time() < until_us);
+    if (!kill_until_found(run, &found, &left, &error)) {
+        spr_log(&run->context->log, SPR_LOG_WARNING, "exec", "a command could not be ended: %s",
+                error->message);
+        run->result->flags |= DKR_COMMAND_UNCONFIRMED;
+        found = 1;
+    }
     if (left > 0 || !pump_to_end(run, END_LIMIT_MS))
         run->result->flags |= DKR_COMMAND_UNCONFIRMED;
     return asked + found > 0;
@@ -288,29 +292,51 @@ static bool fail_gone(const char *why, GError **error)
     return false;
 }
 
-/* Killed by its own container's end, or by itself? Asked only for codes that could be either. */
-static bool check_container(Run *run, const SprWait *wait, GError **error)
+/* That another command starts proves that the container outlived this one. */
+static bool is_alive(Run *run, const SprWait *wait)
+{
+    const DkrCommand probe = {.argv = probe_argv, .cwd = "/", .user = run->command->user};
+    DkrCommandResult result;
+    return dkr_command_run(run->context, run->container, &probe, wait, &result, NULL) &&
+           result.exit_code == 0;
+}
+
+/* Killed by its own container's end, or by itself? Asked only for codes that could be either. An
+ * engine that still calls the container running may only not have noticed yet. */
+static bool check_container(Run *run, bool doubtful, const SprWait *wait, GError **error)
 {
     json_auto_t *inspect = NULL;
+    bool ended = false;
     g_autoptr(GError) why = NULL;
     if (!dkr_container_inspect(run->context->client, run->container, wait, &inspect, &why))
         return dkr_failure_status(why) != 404 || fail_gone("removed", error);
     json_t *state = json_object_get(inspect, "State");
-    if (json_is_true(json_object_get(state, "Running")))
+    if (!json_is_true(json_object_get(state, "Running")))
+        return fail_gone(json_string_value(json_object_get(state, "Status")) ?: "stopped", error);
+    if (!doubtful || run->command->argv == probe_argv || is_alive(run, wait))
         return true;
-    return fail_gone(json_string_value(json_object_get(state, "Status")) ?: "stopped", error);
+    if (!dkr_container_has_ended(run->context->client, run->container, NOTICE_LIMIT_MS, wait,
+                                 &ended, &why))
+        return dkr_failure_status(why) != 404 || fail_gone("removed", error);
+    return !ended || fail_gone("stopped", error);
 }
 
 /* The start failed: the held text is the engine's, not the program's. */
-static bool finish_unstarted(Run *run, GError **error)
+static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
 {
     const DkrCommand *c = run->command;
     g_autofree char *line = NULL;
     g_autofree char *text =
         run->held ? g_strndup((const char *)run->held->data, run->held->size) : g_strdup("");
+    GError *why = NULL;
     int exit_code;
-    if (!dkr_start_failure(text, c->argv[0], c->cwd, c->user, &exit_code, &line, error)) {
+    if (!dkr_start_failure(text, c->argv[0], c->cwd, c->user, &exit_code, &line, &why)) {
+        bool doubtful = spr_error_is(why, SPR_E_INTERNAL, NULL);
         run->result->began = false;
+        if (check_container(run, doubtful, wait, error))
+            g_propagate_error(error, why);
+        else
+            g_error_free(why);
         return false;
     }
     deliver(run, DKR_STREAM_ERR, (const guint8 *)line, strlen(line));
@@ -322,7 +348,7 @@ static bool finish_broken(Run *run, GError *broken, GError **error)
 {
     SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
     deliver_held(run);
-    if (check_container(run, &wait, error))
+    if (check_container(run, false, &wait, error))
         g_propagate_error(error, broken);
     else
         g_error_free(broken);
@@ -346,12 +372,13 @@ static bool finish_natural(Run *run, GError **error)
         return fail_gone("removed", error);
     }
     if (state.has_exit_code && !state.running && state.pid == 0)
-        return check_container(run, &wait, error) && finish_unstarted(run, error);
+        return finish_unstarted(run, &wait, error);
     deliver_held(run);
     if (state.running || !state.has_exit_code)
         return spr_fail(error, SPR_E_IO, "no-exit-code",
                         "the engine closed the command's streams without an exit code");
-    if (state.exit_code > 128 && !check_container(run, &wait, error))
+    bool was_killed = state.exit_code == 128 + SIGKILL;
+    if (state.exit_code > 128 && !check_container(run, was_killed, &wait, error))
         return false;
     run->result->exit_code = state.exit_code;
     if (state.exit_code > 128 && state.exit_code <= 128 + SIGNALS_MOST)
