@@ -11,6 +11,7 @@
 
 #define JSON_MOST (32u << 20)
 #define ERROR_BODY_MOST (64u << 10)
+#define HEAD_MOST (256u << 10)
 #define BUFFER_SIZE (256L << 10)
 #define PAUSE_ABOVE (1u << 20)
 #define SILENCE_US (30 * G_USEC_PER_SEC)
@@ -36,6 +37,8 @@ struct DkrReply {
 
     int status;
     GHashTable *headers;
+    gsize head_size;
+    gsize body_used; /* of request.body */
     GByteArray *buffer;
     bool head_done;
     bool handed_out; /* the buffer's bytes were read */
@@ -100,6 +103,13 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
     DkrReply *reply = ctx;
     gsize length = size * count;
     reply->last_byte_us = g_get_monotonic_time();
+    reply->head_size += length;
+    if (reply->head_size > HEAD_MOST) {
+        spr_fail(&reply->callback_error, SPR_E_IO, "bad-answer",
+                 "the engine's answer to %s has a head of more than %u bytes", reply->request.path,
+                 HEAD_MOST);
+        return 0;
+    }
     if (length >= 5 && strncmp(line, "HTTP/", 5) == 0) {
         g_hash_table_remove_all(reply->headers);
         return length;
@@ -149,6 +159,17 @@ static size_t on_read(char *buffer, size_t size, size_t count, void *ctx)
     return got;
 }
 
+/* A text in curl's own hands would be sent again when a connection that was kept breaks. */
+static size_t on_read_text(char *buffer, size_t size, size_t count, void *ctx)
+{
+    DkrReply *reply = ctx;
+    const char *rest = reply->request.body + reply->body_used;
+    gsize n = MIN(strlen(rest), size * count);
+    memcpy(buffer, rest, n);
+    reply->body_used += n;
+    return n;
+}
+
 /* --------------------------------------------------------------------- one transfer */
 
 static void add_header(DkrReply *reply, const char *line)
@@ -167,10 +188,11 @@ static void setup_body(DkrReply *reply, const DkrRequest *request)
         add_header(reply, type);
         add_header(reply, "Transfer-Encoding: chunked");
     } else if (strcmp(request->method, "POST") == 0) {
-        const char *body = request->body ? request->body : "";
+        gsize length = request->body ? strlen(request->body) : 0;
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(body));
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
+        curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read_text);
+        curl_easy_setopt(easy, CURLOPT_READDATA, reply);
         add_header(reply, "Content-Type: application/json");
         add_header(reply, "Expect:");
     } else if (strcmp(request->method, "HEAD") == 0) {
@@ -335,9 +357,12 @@ static bool gather(DkrReply *reply, gsize most, const SprWait *wait, GByteArray 
 static bool fail_status(DkrReply *reply, const SprWait *wait, GError **error)
 {
     g_autoptr(GByteArray) text = g_byte_array_new();
-    gather(reply, ERROR_BODY_MOST, wait, text, NULL);
-    return dkr_failure_set(error, reply->status, text->data ? text->data : (guint8 *)"",
-                           text->len);
+    const void *data;
+    gsize size = 1;
+    while (size > 0 && text->len < ERROR_BODY_MOST &&
+           dkr_reply_read(reply, wait, &data, &size, NULL))
+        g_byte_array_append(text, data, (guint)MIN(size, ERROR_BODY_MOST - text->len));
+    return dkr_failure_set(error, reply->status, text->data ? text->data : (guint8 *)"", text->len);
 }
 
 /* An engine that refuses an upload early may reset the connection behind its answer: the answer
@@ -435,8 +460,7 @@ void dkr_reply_free(DkrReply *reply)
 
 /* --------------------------------------------------------------------- conveniences */
 
-static bool ping_for_version(DkrClient *client, const SprWait *wait, int *ret_minor,
-                             GError **error)
+static bool ping_for_version(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)
 {
     DkrRequest request = {.method = "GET", .path = "/_ping", .unversioned = true};
     g_autoptr(DkrReply) reply = NULL;

@@ -1,6 +1,7 @@
 #include "engine/hijack.h"
 
 #include "base/error.h"
+#include "engine/chunks.h"
 #include "engine/failure.h"
 
 #include <errno.h>
@@ -10,8 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define HEAD_MOST (64u << 10)
+#define HEAD_MOST (256u << 10)
 #define BODY_MOST (64u << 10)
+#define BODY_LIMIT_MS 5000
 #define REDIAL_US (10 * 1000)
 
 struct DkrHijack {
@@ -20,6 +22,8 @@ struct DkrHijack {
     int status;
     GByteArray *early; /* what came in one read with the head */
     gsize early_used;
+    bool is_chunked;
+    DkrChunks chunks;
 };
 
 static const char *address(const DkrHijack *hijack)
@@ -33,8 +37,7 @@ static bool broken(const DkrHijack *hijack, int errno_value, GError **error)
         spr_fail_errno(error, SPR_E_IO, errno_value, "connection-broken",
                        "the connection to %s broke", address(hijack));
     else
-        spr_fail(error, SPR_E_IO, "connection-broken", "%s closed the connection",
-                 address(hijack));
+        spr_fail(error, SPR_E_IO, "connection-broken", "%s closed the connection", address(hijack));
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }
@@ -94,20 +97,73 @@ static bool receive(DkrHijack *hijack, const SprWait *wait, GError **error)
     }
 }
 
-/* Reads until the empty line; *ret_length is the head's with it. */
+/* Reads until the empty line behind a head that is not informational; early begins with it, and
+ * *ret_length is its length with the line. */
 static bool read_head(DkrHijack *hijack, const SprWait *wait, gsize *ret_length, GError **error)
 {
-    while (hijack->early->len <= HEAD_MOST) {
-        if (!receive(hijack, wait, error))
-            return false;
-        guint8 *end = memmem(hijack->early->data, hijack->early->len, "\r\n\r\n", 4);
-        if (end) {
-            *ret_length = (gsize)(end - hijack->early->data) + 4;
-            return true;
+    gsize dropped = 0;
+    for (;;) {
+        GByteArray *early = hijack->early;
+        guint8 *end = early->len > 0 ? memmem(early->data, early->len, "\r\n\r\n", 4) : NULL;
+        gsize length = end ? (gsize)(end - early->data) + 4 : early->len;
+        if (dropped + length > HEAD_MOST)
+            return spr_fail(error, SPR_E_IO, "bad-answer",
+                            "the engine's answer has a head of more than %u bytes", HEAD_MOST);
+        if (!end) {
+            if (!receive(hijack, wait, error))
+                return false;
+            continue;
         }
+        g_autofree char *head = g_strndup((const char *)early->data, length);
+        int status = 0;
+        *ret_length = length;
+        sscanf(head, "HTTP/1.%*d %d", &status);
+        if (status < 100 || status == 101 || status > 199)
+            return true;
+        dropped += length;
+        g_byte_array_remove_range(early, 0, (guint)length);
     }
-    return spr_fail(error, SPR_E_IO, "bad-answer",
-                    "the engine's answer has a head of more than %u bytes", HEAD_MOST);
+}
+
+/* What is there on the connection, with its coding. */
+static bool read_raw(DkrHijack *hijack, void *buffer, gsize capacity, gsize *ret_size,
+                     bool *ret_end, GError **error)
+{
+    gsize early = hijack->early->len - hijack->early_used;
+    *ret_end = false;
+    if (early > 0) {
+        *ret_size = MIN(early, capacity);
+        memcpy(buffer, hijack->early->data + hijack->early_used, *ret_size);
+        hijack->early_used += *ret_size;
+        return true;
+    }
+    gssize n = recv(hijack->fd, buffer, capacity, 0);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        return broken(hijack, errno, error);
+    *ret_size = n > 0 ? (gsize)n : 0;
+    *ret_end = n == 0;
+    return true;
+}
+
+bool dkr_hijack_read(DkrHijack *hijack, void *buffer, gsize capacity, gsize *ret_size,
+                     bool *ret_end, GError **error)
+{
+    *ret_size = 0;
+    *ret_end = false;
+    while (*ret_size == 0 && !hijack->chunks.ended) {
+        gsize n;
+        if (!read_raw(hijack, buffer, capacity, &n, ret_end, error))
+            return false;
+        *ret_size = n;
+        if (!hijack->is_chunked || (n == 0 && !*ret_end))
+            return true;
+        if (*ret_end)
+            return broken(hijack, 0, error); /* before the last chunk */
+        if (!dkr_chunks_decode(&hijack->chunks, buffer, n, ret_size, error))
+            return false;
+    }
+    *ret_end = *ret_size == 0;
+    return true;
 }
 
 /* The value of a header in the head's text, or NULL. */
@@ -122,17 +178,25 @@ static char *header(const char *head, const char *name)
     return NULL;
 }
 
-/* The rest of a refusal's body, whose length the head gives: best effort, for its text. */
-static bool fail_refused(DkrHijack *hijack, const char *head, gsize head_length,
-                         const SprWait *wait, GError **error)
+/* The rest of a refusal's body: best effort, for its text. */
+static bool fail_refused(DkrHijack *hijack, const char *head, const SprWait *wait, GError **error)
 {
     g_autofree char *length_text = header(head, "content-length");
-    gsize length = length_text ? (gsize)g_ascii_strtoull(length_text, NULL, 10) : BODY_MOST;
-    gsize want = head_length + MIN(length, BODY_MOST);
-    while (hijack->early->len < want && receive(hijack, wait, NULL))
-        ;
-    return dkr_failure_set(error, hijack->status, hijack->early->data + head_length,
-                           hijack->early->len - head_length);
+    gsize want = length_text ? (gsize)g_ascii_strtoull(length_text, NULL, 10) : BODY_MOST;
+    SprWait limited = spr_wait_within(wait, BODY_LIMIT_MS);
+    g_autofree guint8 *text = g_malloc(BODY_MOST);
+    gsize have = 0, n;
+    bool end = false;
+    want = MIN(want, BODY_MOST);
+    while (have < want && !end &&
+           dkr_hijack_read(hijack, text + have, want - have, &n, &end, NULL)) {
+        struct pollfd p = {.fd = hijack->fd, .events = POLLIN};
+        int ready;
+        have += n;
+        if (n == 0 && !end && !spr_wait_poll(&limited, &p, 1, SPR_NEVER, &ready, NULL))
+            break;
+    }
+    return dkr_failure_set(error, hijack->status, text, have);
 }
 
 static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait, GError **error)
@@ -141,15 +205,11 @@ static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait
     if (sscanf(head, "HTTP/1.%*d %d", &hijack->status) != 1)
         return spr_fail(error, SPR_E_IO, "bad-answer", "%s does not speak HTTP/1.1",
                         address(hijack));
-    if (hijack->status != 101 && hijack->status != 200)
-        return fail_refused(hijack, head, head_length, wait, error);
     g_autofree char *coding = header(head, "transfer-encoding");
-    if (coding)
-        return spr_fail(error, SPR_E_UNSUPPORTED, "no-upgrade",
-                        "%s answered a request to upgrade in %s coding: a proxy between does not "
-                        "support upgrades; use the engine's own socket",
-                        address(hijack), coding);
+    hijack->is_chunked = coding && hijack->status != 101;
     hijack->early_used = head_length;
+    if (hijack->status != 101 && hijack->status != 200)
+        return fail_refused(hijack, head, wait, error);
     return true;
 }
 
@@ -164,11 +224,11 @@ bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, cons
     hijack->client = client;
     hijack->fd = -1;
     hijack->early = g_byte_array_new();
-    g_autofree char *request = g_strdup_printf(
-        "POST /v1.%d%s HTTP/1.1\r\nHost: docker\r\nUser-Agent: %s\r\n"
-        "Content-Type: application/json\r\nContent-Length: %zu\r\n"
-        "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
-        minor, path, dkr_client_user_agent(client), strlen(body), body);
+    g_autofree char *request =
+        g_strdup_printf("POST /v1.%d%s HTTP/1.1\r\nHost: docker\r\nUser-Agent: %s\r\n"
+                        "Content-Type: application/json\r\nContent-Length: %zu\r\n"
+                        "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
+                        minor, path, dkr_client_user_agent(client), strlen(body), body);
     gsize head_length = 0;
     if (!dial(hijack, &limited, error) ||
         !send_all(hijack, request, strlen(request), &limited, error) ||
@@ -187,25 +247,6 @@ int dkr_hijack_fd(const DkrHijack *hijack)
 bool dkr_hijack_is_upgraded(const DkrHijack *hijack)
 {
     return hijack->status == 101;
-}
-
-bool dkr_hijack_read(DkrHijack *hijack, void *buffer, gsize capacity, gsize *ret_size,
-                     bool *ret_end, GError **error)
-{
-    gsize early = hijack->early->len - hijack->early_used;
-    *ret_end = false;
-    if (early > 0) {
-        *ret_size = MIN(early, capacity);
-        memcpy(buffer, hijack->early->data + hijack->early_used, *ret_size);
-        hijack->early_used += *ret_size;
-        return true;
-    }
-    gssize n = recv(hijack->fd, buffer, capacity, 0);
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
-        return broken(hijack, errno, error);
-    *ret_size = n > 0 ? (gsize)n : 0;
-    *ret_end = n == 0;
-    return true;
 }
 
 bool dkr_hijack_write(DkrHijack *hijack, const void *data, gsize size, gsize *ret_size,

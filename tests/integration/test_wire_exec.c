@@ -1,0 +1,244 @@
+/* Commands by engine exec whose stream, or whose record, comes broken: the same bytes, or a typed
+ * error. */
+#include "px.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define START "'method':'POST','path':'/exec/*/start'"
+#define CREATE "'method':'POST','path':'/containers/*/exec'"
+#define INSPECT "'method':'GET','path':'/exec/*/json'"
+
+#define TWO_STREAMS                                                                                \
+    "i=0; while [ $i -lt 40 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done; exit 7"
+
+/* ------------------------------------------------------------------------ cut anew */
+
+static void same_as_direct(EpBox *box)
+{
+    EpRun run = px_run(box, 30000, TWO_STREAMS);
+    cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_assert_eq(run.result.exit_code, 7);
+    cr_assert(strstr(run.out.data, "out 0\nout 1\n") == run.out.data);
+    cr_assert(strstr(run.err.data, "err 0\nerr 1\n") == run.err.data);
+    cr_assert(g_str_has_suffix(run.out.data, "\nout 39\n"));
+    cr_assert(g_str_has_suffix(run.err.data, "\nerr 39\n"));
+    cr_assert_eq(run.out.size + run.err.size, 2 * (10 * 6 + 30 * 7));
+}
+
+Test(wire_exec, a_stream_in_reads_of_one_seven_or_thirteen_bytes_gives_the_same_bytes)
+{
+    EpBox box = px_plain();
+    px_set("[{" START ",'do':'split','sizes':[1]}]");
+    same_as_direct(&box);
+    px_set("[{" START ",'do':'split','sizes':[7,13]}]");
+    same_as_direct(&box);
+    px_leave(&box);
+}
+
+Test(wire_exec, a_stream_that_comes_with_its_head_in_one_read_gives_the_same_bytes)
+{
+    EpBox box = px_plain();
+    px_set("[{" START ",'do':'join','quiet_ms':300}]");
+    same_as_direct(&box);
+    px_leave(&box);
+}
+
+Test(wire_exec, standard_input_and_output_survive_being_split_both_ways)
+{
+    EpBox box = px_plain();
+    const size_t size = 20000;
+    char *bytes = ep_random(size);
+    EpSource from = {.data = bytes, .size = size};
+    sprov_source source = ep_source(&from, false);
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "cat";
+    request.stdin_source = &source;
+    px_set("[{" START ",'do':'split','sizes':[7,13],'direction':'both'}]");
+    EpRun run = ep_run(box.sandbox, &request, NULL);
+    cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_assert_eq(run.out.size, size);
+    cr_assert_arr_eq(run.out.data, bytes, size);
+    px_leave(&box);
+}
+
+/* --------------------------------------------------------------------------- broken */
+
+Test(wire_exec, a_connection_dropped_mid_output_is_an_error_with_partial_output)
+{
+    static const int places[] = {4, 8, 8 + 3, 8 + 7};
+    static const size_t arrived[] = {0, 0, 3, 7};
+    EpBox box = px_plain();
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        double began = ep_now();
+        px_set("[{" START ",'do':'drop','at':'body','after':%d,'nth':1}]", places[i]);
+        EpRun run = px_run(&box, 20000, "printf partial; sleep 2; echo the rest");
+        px_is_error(run.status, &run.error, SPROV_E_IO, "");
+        cr_assert_eq(run.out.size, arrived[i], "cut behind %d: \"%s\"", places[i], run.out.data);
+        cr_assert_arr_eq(run.out.data, "partial", run.out.size);
+        px_within(began, 10);
+    }
+    px_leave(&box);
+}
+
+Test(wire_exec, a_command_whose_connection_broke_runs_no_longer_when_the_call_returns)
+{
+    EpBox box = px_plain();
+    const char *marker = ep_format("31%ld", (long)(ep_now() * 1000) % 1000000);
+    px_set("[{" START ",'do':'drop','at':'body','after':15,'nth':1}]");
+    EpRun run = px_run(&box, 20000, ep_format("printf partial; sleep %s; true", marker));
+    px_is_error(run.status, &run.error, SPROV_E_IO, "");
+    cr_assert_str_eq(run.out.data, "partial");
+    cr_assert_not(ep_runs(box.sandbox, marker));
+    px_leave(&box);
+}
+
+Test(wire_exec, a_connection_dropped_before_the_stream_is_an_error)
+{
+    static const char *const places[] = {"request", "sent", "answer", "body"};
+    EpBox box = px_plain();
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        px_set("[{" START ",'do':'drop','at':'%s','nth':1}]", places[i]);
+        EpRun run = px_run(&box, 20000, "sleep 1; echo x");
+        px_is_error(run.status, &run.error, SPROV_E_IO, "");
+        cr_assert_eq(run.out.size, 0);
+        px_set("[{" CREATE ",'do':'drop','at':'%s','nth':1}]", places[i]);
+        run = px_run(&box, 20000, "echo x");
+        px_is_error(run.status, &run.error, SPROV_E_IO, "");
+        cr_assert_eq(run.out.size, 0);
+    }
+    px_leave(&box);
+}
+
+/* Streams that no engine sends. out is what may be handed on of them. */
+static const struct {
+    const char *what;
+    const char *bytes;
+    size_t size;
+    const char *out;
+} bad_streams[] = {
+    {"a stream of type 255", "\377\0\0\0\0\0\0\2hi", 10, ""},
+    {"a stream of type 0", "\0\0\0\0\0\0\0\2hi", 10, ""},
+    {"text of the engine itself", "\3\0\0\0\0\0\0\2hi", 10, ""},
+    {"bytes that are to be zero", "\1\0\1\0\0\0\0\2hi", 10, ""},
+    {"a length of 4 GiB", "\1\0\0\0\377\377\377\377hi", 10, ""},
+    {"a frame without bytes", "\1\0\0\0\0\0\0\0", 8, ""},
+    {"the end within a header", "\1\0\0\0\0", 5, ""},
+    {"the end within a frame", "\1\0\0\0\0\0\0\11hi", 10, "hi"},
+    {"a good frame and a bad one", "\1\0\0\0\0\0\0\2hi\1\0\0\0\177\0\0\0", 18, "hi"},
+    {"no frames at all", "hello world, hello", 18, ""},
+    {"nothing", "", 0, ""},
+};
+
+Test(wire_exec, frames_that_make_no_sense_are_an_error_within_five_seconds)
+{
+    EpBox box = px_plain();
+    for (size_t i = 0; i < sizeof bad_streams / sizeof *bad_streams; i++) {
+        double began = ep_now();
+        g_autofree char *base64 =
+            g_base64_encode((const guchar *)bad_streams[i].bytes, bad_streams[i].size);
+        px_set("[{" START ",'do':'answer','status':101,'body':{'base64':'%s'},'nth':1}]", base64);
+        EpRun run = px_run(&box, 20000, "echo never");
+        cr_assert_neq(run.status, SPROV_OK, "%s: success", bad_streams[i].what);
+        px_is_error(run.status, &run.error, SPROV_E_IO, "");
+        cr_assert_str_eq(run.out.data, bad_streams[i].out, "%s", bad_streams[i].what);
+        px_within(began, 5);
+    }
+    px_leave(&box);
+}
+
+/* ----------------------------------------------------------------------- exit codes */
+
+#define UNKNOWN_CODE "'do':'rewrite','body':'{`Running`:false,`ExitCode`:null,`Pid`:0}'"
+
+Test(wire_exec, an_exit_code_that_is_null_is_never_taken_for_zero)
+{
+    EpBox box = px_plain();
+    double began = ep_now();
+    px_set("[{" INSPECT "," UNKNOWN_CODE "}]");
+    EpRun run = px_run(&box, 20000, "echo x; exit 7");
+    px_is_error(run.status, &run.error, SPROV_E_IO, "exit code");
+    px_within(began, 20);
+    px_leave(&box);
+}
+
+Test(wire_exec, an_exit_code_that_comes_late_is_waited_for)
+{
+    EpBox box = px_plain();
+    px_set("[{" INSPECT ",'times':2," UNKNOWN_CODE "}]");
+    EpRun run = px_run(&box, 20000, "echo x; exit 7");
+    cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_assert_eq(run.result.exit_code, 7);
+    px_leave(&box);
+}
+
+/* ---------------------------------------------------------- proxies in between (O54) */
+
+#define NO_UPGRADE                                                                                 \
+    "'do':'rewrite','status':200,'reason':'OK','headers':{'Upgrade':null,'Connection':null},"      \
+    "'request_headers':{'Upgrade':null,'Connection':null}"
+
+Test(wire_exec, an_answer_of_200_in_place_of_101_works_without_standard_input)
+{
+    EpBox box = px_plain();
+    px_set("[{" START "," NO_UPGRADE "}]");
+    same_as_direct(&box);
+    px_leave(&box);
+}
+
+Test(wire_exec, an_answer_of_200_in_chunks_works_without_standard_input)
+{
+    static const int chunks[] = {1, 7, 100000};
+    EpBox box = px_plain();
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        px_set("[{" START "," NO_UPGRADE ",'framing':'chunked','chunk':%d},"
+               "{" START ",'do':'split','sizes':[5]}]",
+               chunks[i]);
+        same_as_direct(&box);
+    }
+    px_leave(&box);
+}
+
+Test(wire_exec, an_answer_of_200_is_a_clear_error_where_standard_input_is_needed)
+{
+    static const char *const framings[] = {"keep", "chunked"};
+    EpBox box = px_plain();
+    for (int i = 0; i < 2; i++) {
+        EpSource from = {.data = "in", .size = 2};
+        sprov_source source = ep_source(&from, false);
+        sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+        double began = ep_now();
+        request.command = "cat";
+        request.stdin_source = &source;
+        px_set("[{" START "," NO_UPGRADE ",'framing':'%s'}]", framings[i]);
+        EpRun run = ep_run(box.sandbox, &request, NULL);
+        px_is_error(run.status, &run.error, SPROV_E_UNSUPPORTED, "upgrade");
+        px_within(began, 5);
+    }
+    px_leave(&box);
+}
+
+Test(wire_exec, what_a_proxy_says_when_it_denies_an_exec_is_told)
+{
+    EpBox box = px_plain();
+    px_set("[{" START ",'do':'answer','status':403,'body':'<h1>403 Forbidden</h1> by policy'}]");
+    EpRun run = px_run(&box, 20000, "echo x");
+    px_is_error(run.status, &run.error, SPROV_E_DENIED, "403 Forbidden");
+    px_set("[{" CREATE ",'do':'answer','status':403,'body':'<h1>403 Forbidden</h1> by policy'}]");
+    run = px_run(&box, 20000, "echo x");
+    px_is_error(run.status, &run.error, SPROV_E_DENIED, "403 Forbidden");
+    px_leave(&box);
+}
+
+Test(wire_exec, informational_heads_before_an_upgrade_and_a_long_head_are_no_obstacle)
+{
+    EpBox box = px_plain();
+    px_set("[{" START ",'do':'rewrite','interim':100,'pad_head':65536}]");
+    same_as_direct(&box);
+    px_set("[{" START ",'do':'split','sizes':[1],'gap_ms':20,'part':'head'}]");
+    same_as_direct(&box);
+    px_set("[{" START ",'do':'answer','endless_head':true,'nth':1}]");
+    EpRun run = px_run(&box, 20000, "echo x");
+    px_is_error(run.status, &run.error, SPROV_E_IO, "head");
+    px_leave(&box);
+}

@@ -1,0 +1,205 @@
+/* An engine that goes silent: every call ends by its deadline, and tells the truth. */
+#include "px.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define START "'method':'POST','path':'/exec/*/start'"
+/* Beyond the call's own deadline a call may take so long: for the kill, and for a slow machine. */
+#define BEYOND 5
+
+/* All but the streams that are open falls silent behind the first exec. */
+#define FROZEN_AFTER_FIRST_EXEC                                                                    \
+    "[{" START ",'do':'stall','at':'body','after':10,'nth':1},"                                    \
+    "{'path':'/containers/*/exec','skip':1,'do':'stall'},"                                         \
+    "{'path':'/exec/*/json','do':'stall'},{'path':'/containers/*/json','do':'stall'},"             \
+    "{'path':'/_ping','do':'stall'}]"
+
+Test(wire_limits, a_stream_that_stalls_ends_by_the_deadline_of_the_call_and_the_command_with_it)
+{
+    EpBox box = px_plain();
+    const char *marker = ep_format("32%ld", (long)(ep_now() * 1000) % 1000000);
+    double began = ep_now();
+    px_set("[{" START ",'do':'stall','at':'body','nth':1}]");
+    EpRun run = px_run(&box, 2000, ep_format("echo x; sleep %s; true", marker));
+    px_is_error(run.status, &run.error, SPROV_E_TIMEOUT, "deadline");
+    px_within(began, 2 + BEYOND);
+    cr_assert_not(ep_runs(box.sandbox, marker));
+    px_leave(&box);
+}
+
+Test(wire_limits, a_frozen_engine_ends_an_exec_by_the_deadline_of_the_call)
+{
+    EpBox box = px_box(PX_PLAIN);
+    ep_start(box.sandbox);
+    px_set(FROZEN_AFTER_FIRST_EXEC);
+    double began = ep_now();
+    EpRun run = px_run(&box, 2000, "echo x; sleep 60");
+    px_within(began, 2 + BEYOND);
+    px_is_error(run.status, &run.error, SPROV_E_TIMEOUT, "deadline");
+    cr_assert(run.result.flags & SPROV_EXEC_UNCONFIRMED);
+    cr_assert_str_eq(run.out.data, "x\n");
+    px_destroy(&box);
+}
+
+Test(wire_limits, a_frozen_engine_ends_an_exec_by_the_deadline_of_its_command)
+{
+    EpBox box = px_box(PX_PLAIN);
+    ep_start(box.sandbox);
+    px_set(FROZEN_AFTER_FIRST_EXEC);
+    double began = ep_now();
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "echo x; sleep 60";
+    request.run_timeout_ms = 2000;
+    EpRun run = ep_run(box.sandbox, &request, NULL);
+    px_within(began, 2 + BEYOND);
+    cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_assert_eq(run.result.exit_code, 137);
+    cr_assert_eq(run.result.flags,
+                 SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED | SPROV_EXEC_UNCONFIRMED);
+    px_destroy(&box);
+}
+
+Test(wire_limits, an_engine_that_keeps_the_exit_code_to_itself_ends_by_the_deadline)
+{
+    EpBox box = px_plain();
+    px_set("[{'path':'/exec/*/json','do':'stall'},{'path':'/containers/*/json','do':'stall'}]");
+    double began = ep_now();
+    EpRun run = px_run(&box, 2000, "echo x");
+    px_is_error(run.status, &run.error, SPROV_E_TIMEOUT, "");
+    px_within(began, 2 + BEYOND);
+    cr_assert_str_eq(run.out.data, "x\n");
+    px_leave(&box);
+}
+
+/* -------------------------------------------------------------- every other function */
+
+typedef struct {
+    EpBox box;
+    sprov_call call;
+    sprov_error error;
+} Limited;
+
+static sprov_status call_start(Limited *l)
+{
+    return ep_api()->start(l->box.sandbox, &l->call, NULL, &l->error);
+}
+
+static sprov_status call_exec(Limited *l)
+{
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "echo x";
+    return ep_api()->exec(l->box.sandbox, &request, &l->call, NULL, &l->error);
+}
+
+static sprov_status call_read(Limited *l)
+{
+    EpBytes bytes = {0};
+    sprov_sink sink = ep_sink(&bytes);
+    sprov_read_request request = SPROV_INIT(sprov_read_request);
+    request.path = "/bin/bash";
+    request.sink = &sink;
+    return ep_api()->read_file(l->box.sandbox, &request, &l->call, NULL, &l->error);
+}
+
+static sprov_status call_write(Limited *l)
+{
+    EpSource from = {.data = ep_random(1 << 20), .size = 1 << 20};
+    sprov_source source = ep_source(&from, true);
+    sprov_write_request request = SPROV_INIT(sprov_write_request);
+    request.path = "/root/wire-limits";
+    request.source = &source;
+    return ep_api()->write_file(l->box.sandbox, &request, &l->call, &l->error);
+}
+
+static void take_text(void *ctx, const char *text, size_t size)
+{
+}
+
+static sprov_status call_info(Limited *l)
+{
+    return ep_lifecycle()->info(l->box.sandbox, &l->call, take_text, NULL, &l->error);
+}
+
+static sprov_status call_list(Limited *l)
+{
+    return ep_lifecycle()->list(l->box.provider, &l->call, take_text, NULL, &l->error);
+}
+
+static sprov_status call_stop(Limited *l)
+{
+    return ep_lifecycle()->stop(l->box.sandbox, &l->call, &l->error);
+}
+
+static sprov_status call_destroy(Limited *l)
+{
+    return ep_api()->destroy(l->box.sandbox, &l->call, &l->error);
+}
+
+static sprov_status call_build(Limited *l)
+{
+    sprov_template_request request = SPROV_INIT(sprov_template_request);
+    request.definition = "{\"baseImage\":\"" EP_DEBIAN "\",\"operations\":"
+                         "[{\"method\":\"setEnvs\",\"args\":[{\"WIRE\":\"limits\"}]}]}";
+    return ep_api()->build_template(l->box.provider, &request, &l->call, NULL, &l->error);
+}
+
+static const struct {
+    const char *name;
+    sprov_status (*call)(Limited *);
+} calls[] = {
+    {"exec", call_exec}, {"read_file", call_read}, {"write_file", call_write},
+    {"info", call_info}, {"list", call_list},      {"start", call_start},
+    {"stop", call_stop}, {"build", call_build},    {"destroy", call_destroy},
+};
+
+static void ends_in_time(Limited *l, size_t which, const char *rules)
+{
+    double began = ep_now();
+    px_set("%s", rules);
+    l->call = (sprov_call)SPROV_INIT(sprov_call);
+    l->error = (sprov_error)SPROV_INIT(sprov_error);
+    l->call.timeout_ms = 1000;
+    sprov_status status = calls[which].call(l);
+    cr_assert_eq(status, SPROV_E_TIMEOUT, "%s under %s: status %d %s", calls[which].name, rules,
+                 status, l->error.message);
+    cr_assert_lt(ep_now() - began, 1 + BEYOND, "%s under %s took %.1f s", calls[which].name, rules,
+                 ep_now() - began);
+}
+
+Test(wire_limits, an_engine_that_never_answers_ends_every_call_by_its_deadline)
+{
+    Limited l = {.box = px_box(PX_PLAIN)};
+    ep_start(l.box.sandbox);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        ends_in_time(&l, i, "[{'do':'stall'}]");
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        ends_in_time(&l, i, "[{'do':'stall','at':'answer'}]");
+    px_clear();
+    ep_start(l.box.sandbox);
+    px_destroy(&l.box);
+}
+
+Test(wire_limits, a_start_that_has_to_create_ends_by_its_deadline_and_leaves_nothing)
+{
+    static const char *const paths[] = {"/_ping", "/images/*/json", "/containers/create",
+                                        "/containers/*/start", "/containers/*/json"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        Limited l = {.box = px_box(PX_PLAIN)};
+        ends_in_time(&l, 5, ep_format("[{'path':'%s','do':'stall'}]", paths[i]));
+        px_clear();
+        cr_assert_eq(ep_count(l.box.id), 0, "a start stalled at %s left a container", paths[i]);
+        ep_start(l.box.sandbox);
+        px_destroy(&l.box);
+    }
+}
+
+Test(wire_limits, a_transfer_that_stalls_half_way_ends_by_its_deadline)
+{
+    Limited l = {.box = px_plain()};
+    ends_in_time(&l, 1,
+                 "[{'method':'GET','path':'/containers/*/archive','do':'stall','at':'body',"
+                 "'after':100000}]");
+    ends_in_time(&l, 2, "[{'method':'PUT','path':'/containers/*/archive','do':'stall'}]");
+    px_leave(&l.box);
+}
