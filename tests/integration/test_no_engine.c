@@ -205,8 +205,8 @@ Test(no_engine, that_talks_nonsense_is_a_typed_error_at_once)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sprov_error error = start_at(&cases[i].manner, 20000);
-        cr_expect_eq(error.code, cases[i].status, "case %zu: %d %s %s", i, error.code, error.reason,
-                     error.message);
+        cr_expect(error.code == cases[i].status || (cases[i].or &&error.code == cases[i].or),
+                  "case %zu: %d %s %s", i, error.code, error.reason, error.message);
     }
 }
 
