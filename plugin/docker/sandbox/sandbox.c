@@ -179,13 +179,11 @@ static bool find_or_create(DkrSandbox *sandbox, guint flags, const DkrStartHooks
                            GError **error)
 {
     const DkrSandboxOptions *options = sandbox->options;
-    g_autofree char *container = NULL;
-    if (!dkr_create_find(sandbox->context, options->id, wait, &container, error))
+    if (!dkr_create_connect(sandbox->context, options, wait, ret_life, error))
         return false;
-    if (container) {
-        *ret_outcome = DKR_START_CONNECTED;
-        return dkr_create_adopt(sandbox->context, options, container, wait, ret_life, error);
-    }
+    *ret_outcome = DKR_START_CONNECTED;
+    if (*ret_life)
+        return true;
     if (flags & DKR_READY_NO_CREATE)
         return spr_fail(error, SPR_E_NOT_FOUND, "no-such-sandbox",
                         "there is no sandbox with the id \"%s\": start it first", options->id);
