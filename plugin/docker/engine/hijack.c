@@ -151,7 +151,7 @@ bool dkr_hijack_read(DkrHijack *hijack, void *buffer, gsize capacity, gsize *ret
     *ret_size = 0;
     *ret_end = false;
     while (*ret_size == 0 && !hijack->chunks.ended) {
-        gsize n;
+        gsize n = 0;
         if (!read_raw(hijack, buffer, capacity, &n, ret_end, error))
             return false;
         *ret_size = n;
