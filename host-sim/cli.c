@@ -136,7 +136,8 @@ static bool take_arguments(HsCli *cli, const HsCommand *command, char **plain, c
 {
     g_autoptr(GStrvBuilder) rest = g_strv_builder_new();
     g_strv_builder_addv(rest, (const char **)plain);
-    if (!(command->options & HS_OPT_COMMAND)) {
+    bool instead = *plain && command->options & HS_OPT_PLAIN && !cli->command && !behind;
+    if (instead || !(command->options & HS_OPT_COMMAND)) {
         if (behind)
             g_strv_builder_addv(rest, (const char **)behind);
     } else if (*plain) {

@@ -44,6 +44,8 @@ static int check(const HsCommand *self, const HsCli *cli, CheckArgs *args)
         return hs_cli_misuse(self, "--jobs %d: give 1 to 16", args->jobs);
     if (!(args->time_scale > 0 && args->time_scale <= 1000))
         return hs_cli_misuse(self, "--time-scale: give a number above 0, such as 3");
+    if (cli->log_json)
+        return hs_cli_misuse(self, "--log-json: the report is TAP; --log-level adds to it");
     if (g_strv_length(cli->rest) > 1)
         return hs_cli_misuse(self, "one provider at a time: what is \"%s\"?", cli->rest[1]);
     CheckSetup setup = {
@@ -56,6 +58,7 @@ static int check(const HsCommand *self, const HsCli *cli, CheckArgs *args)
         .seed = args->seed ? (guint32)args->seed : g_random_int() & G_MAXINT32,
         .time_scale = args->time_scale,
         .jobs = args->jobs,
+        .log_level = cli->log_level,
         .run_one = args->run_one,
         .result_fd = args->result_fd,
         .ledger = args->ledger,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "error.h"
+#include "process.h"
 #include "session.h"
 #include "streams.h"
 
@@ -63,18 +64,27 @@ const HsCommand hs_cmd_start = {
 static bool exec_work(HsSession *session, sprov_sandbox *sandbox, void *data, int *ret_exit,
                       GError **error)
 {
+    const gboolean *detach = data;
+    if (*detach)
+        return hs_process_detach(session, sandbox, error);
     return hs_session_exec(session, sandbox, SPROV_CALL_NO_CREATE, ret_exit, error);
 }
 
 static int exec(const HsCommand *self, char **argv)
 {
     g_auto(HsCli) cli = {0};
+    gboolean detach = FALSE;
     int exit_code = 0;
-    if (!hs_cli_parse(&cli, self, NULL, argv, &exit_code))
+    const GOptionEntry extra[] = {
+        {"detach", 'd', 0, G_OPTION_ARG_NONE, &detach, "leave it running and print its process id",
+         NULL},
+        {NULL},
+    };
+    if (!hs_cli_parse(&cli, self, extra, argv, &exit_code))
         return exit_code;
     if (!hs_cli_id(&cli))
         return hs_cli_misuse(self, "--id is missing; host-sim ls lists the sandboxes");
-    return hs_session_work(self, &cli, hs_cli_id(&cli), exec_work, NULL);
+    return hs_session_work(self, &cli, hs_cli_id(&cli), exec_work, &detach);
 }
 
 const HsCommand hs_cmd_exec = {
@@ -82,7 +92,9 @@ const HsCommand hs_cmd_exec = {
     .usage = "--id ID (-c COMMAND | -- ARGV...)",
     .summary = "run a command in a sandbox that is there",
     .about = "Runs a command in the sandbox with this id, which is started again when it is\n"
-             "stopped, but never created. Streams and exit codes are those of host-sim run.",
+             "stopped, but never created. Streams and exit codes are those of host-sim run.\n"
+             "With --detach it goes on by itself: see ps, logs, attach and kill. Its input stays\n"
+             "open for attach.",
     .notes = "Exit codes:\n"
              "  the command's own; 126 when it is not executable, 127 when it is missing\n"
              "  124  its timeout passed and it was ended\n"

@@ -119,6 +119,15 @@ bool hs_session_need_lifecycle(const HsSession *session, GError **error)
                    session->lib->entry->descriptor->id, session->command->name);
 }
 
+bool hs_session_need_processes(const HsSession *session, GError **error)
+{
+    if (session->lib->processes)
+        return true;
+    return hs_fail(error, SPROV_E_UNSUPPORTED,
+                   "provider %s has no " SPROV_EXT_PROCESSES ", which %s needs",
+                   session->lib->entry->descriptor->id, session->command->name);
+}
+
 /* ----------------------------------------------------------------------- exec */
 
 /* Which of our own ends made the provider give up, if one did. */
@@ -135,7 +144,7 @@ static bool fail_exec(const HsSink *out, const HsSink *err, const HsSource *in, 
     return hs_fail_call(error, status, failure);
 }
 
-static int exit_code_of_command(const HsSession *session, const sprov_exec_result *result)
+int hs_session_exit_code(const HsSession *session, const sprov_exec_result *result)
 {
     if (result->flags & SPROV_EXEC_UNCONFIRMED)
         hs_log(&session->services, SPROV_LOG_WARNING,
@@ -145,17 +154,9 @@ static int exit_code_of_command(const HsSession *session, const sprov_exec_resul
     return result->flags & SPROV_EXEC_TIMED_OUT ? HS_EXIT_TIMED_OUT : result->exit_code;
 }
 
-bool hs_session_exec(HsSession *session, sprov_sandbox *sandbox, guint32 call_flags, int *ret_exit,
-                     GError **error)
+sprov_exec_request hs_session_request(const HsSession *session)
 {
     const HsCli *cli = session->cli;
-    int cancel_fd = session->services.cancel.fd;
-    HsSink out, err;
-    HsSource in;
-    hs_sink_init(&out, STDOUT_FILENO, cancel_fd);
-    hs_sink_init(&err, STDERR_FILENO, cancel_fd);
-    hs_source_init(&in, STDIN_FILENO, false);
-
     sprov_exec_request request = SPROV_INIT(sprov_exec_request);
     request.command = cli->command;
     request.argv = (const char *const *)cli->argv;
@@ -163,10 +164,24 @@ bool hs_session_exec(HsSession *session, sprov_sandbox *sandbox, guint32 call_fl
     request.secret_env = hs_services_secret_names(&session->services);
     request.cwd = cli->cwd;
     request.user = cli->user;
+    request.run_timeout_ms = cli->timeout_ms;
+    return request;
+}
+
+bool hs_session_exec(HsSession *session, sprov_sandbox *sandbox, guint32 call_flags, int *ret_exit,
+                     GError **error)
+{
+    int cancel_fd = session->services.cancel.fd;
+    HsSink out, err;
+    HsSource in;
+    hs_sink_init(&out, STDOUT_FILENO, cancel_fd);
+    hs_sink_init(&err, STDERR_FILENO, cancel_fd);
+    hs_source_init(&in, STDIN_FILENO, false);
+
+    sprov_exec_request request = hs_session_request(session);
     request.stdin_source = isatty(STDIN_FILENO) ? NULL : &in.source;
     request.stdout_sink = &out.sink;
     request.stderr_sink = &err.sink;
-    request.run_timeout_ms = cli->timeout_ms;
 
     sprov_call call = hs_session_call(session, call_flags);
     sprov_exec_result result = SPROV_INIT(sprov_exec_result);
@@ -174,6 +189,6 @@ bool hs_session_exec(HsSession *session, sprov_sandbox *sandbox, guint32 call_fl
     sprov_status status = session->lib->api->exec(sandbox, &request, &call, &result, &failure);
     if (status != SPROV_OK)
         return fail_exec(&out, &err, &in, status, &failure, error);
-    *ret_exit = exit_code_of_command(session, &result);
+    *ret_exit = hs_session_exit_code(session, &result);
     return true;
 }

@@ -57,3 +57,12 @@ bool hs_session_need_lifecycle(const HsSession *session, GError **error);
 /* Runs the command of the command line in the sandbox on this process's own streams. */
 bool hs_session_exec(HsSession *session, sprov_sandbox *sandbox, guint32 call_flags, int *ret_exit,
                      GError **error);
+
+/* False with SPROV_E_UNSUPPORTED when the provider lacks sprov.processes/1. */
+bool hs_session_need_processes(const HsSession *session, GError **error);
+
+/* The command of the command line as a request, without streams. */
+sprov_exec_request hs_session_request(const HsSession *session);
+
+/* What the result of a command means for ours, told in the log where it needs words. */
+int hs_session_exit_code(const HsSession *session, const sprov_exec_result *result);

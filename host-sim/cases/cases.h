@@ -20,4 +20,6 @@ extern const Case cases_concurrency[];
 extern const Case cases_info[];
 extern const Case cases_templates[];
 extern const Case cases_wire[];
+extern const Case cases_processes[];
+extern const Case cases_process_streams[];
 extern const Case case_leaks; /* run after all others */

@@ -19,6 +19,7 @@ typedef struct {
     guint32 seed;
     double time_scale;
     int jobs;
+    sprov_log_level log_level; /* of the provider's lines that a failed case shows */
 
     /* For a process that runs one case. */
     const char *run_one; /* id of a case, or one of the runner's own errands below */

@@ -9,10 +9,10 @@
 
 #include "error.h"
 
-/* What the provider warns of goes where the report of a failed case finds it. */
+/* What the provider logs goes where the report of a failed case finds it. */
 static void log_line(void *ctx, sprov_log_level level, const char *topic, const char *message)
 {
-    if (level <= SPROV_LOG_WARNING)
+    if (level <= context.setup->log_level)
         fprintf(stderr, "log: %s: %s\n", topic, message);
 }
 

@@ -18,6 +18,11 @@ static const char *lifecycle(const HsProvider *lib, const char *config)
     return lib->lifecycle ? NULL : "the provider has no " SPROV_EXT_LIFECYCLE;
 }
 
+static const char *processes(const HsProvider *lib, const char *config)
+{
+    return lib->processes ? NULL : "the provider has no " SPROV_EXT_PROCESSES;
+}
+
 static const char *describes_templates(const HsProvider *lib, const char *config)
 {
     return lib->templates ? NULL : "the provider has no " SPROV_EXT_TEMPLATES;
@@ -64,6 +69,7 @@ static const char *takes_host(const HsProvider *lib, const char *config)
 static const Gate gates[] = {
     {"core", core},
     {"lifecycle", lifecycle},
+    {"proc", processes},
     {"describe-template", describes_templates},
     {"build-template", builds_templates},
     {"image", takes_image},

@@ -37,6 +37,7 @@ static GPtrArray *arguments(const CheckSetup *setup, const char *run_one, const 
     g_autofree char *command_ms = g_strdup_printf("%" G_GINT64_FORMAT, setup->command_ms);
     char scale[G_ASCII_DTOSTR_BUF_SIZE];
     g_ascii_dtostr(scale, sizeof scale, setup->time_scale);
+    static const char *const levels[] = {"error", "warning", "info", "debug"};
     GPtrArray *argv = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(argv, g_strdup("host-sim"));
     g_ptr_array_add(argv, g_strdup("check"));
@@ -45,6 +46,7 @@ static GPtrArray *arguments(const CheckSetup *setup, const char *run_one, const 
     add(argv, "--options", setup->options);
     add(argv, "--seed", seed);
     add(argv, "--time-scale", scale);
+    add(argv, "--log-level", levels[setup->log_level]);
     add(argv, "--run-one", run_one);
     add(argv, "--result-fd", G_STRINGIFY(RECORDS_FD));
     add(argv, "--ledger", setup->ledger);

@@ -185,6 +185,16 @@ ReportHook(PRE_ALL)(struct criterion_test_set *tests)
     setenv(RUN_VARIABLE, run, 1);
 }
 
+static void remove_volumes(void)
+{
+    char *prefix = ep_format("\"Name\":\"it-%s-", getenv(RUN_VARIABLE)), *list;
+    ep_engine("GET", "/volumes", NULL, &list);
+    while ((list = strstr(list, prefix))) {
+        list += strlen("\"Name\":\"");
+        ep_engine("DELETE", ep_format("/volumes/%.*s", (int)strcspn(list, "\""), list), NULL, NULL);
+    }
+}
+
 ReportHook(POST_ALL)(struct criterion_global_stats *stats)
 {
     int fd = dial();
@@ -194,6 +204,7 @@ ReportHook(POST_ALL)(struct criterion_global_stats *stats)
     char *list = list_containers(LABEL, getenv(RUN_VARIABLE));
     for (char *container; (container = next_container(&list));)
         ep_engine("DELETE", ep_format("/containers/%s?force=1&v=1", container), NULL, NULL);
+    remove_volumes();
 }
 
 /* ------------------------------------------------------------------- the provider */

@@ -234,9 +234,9 @@ Test(ending, a_token_that_fires_by_function_kills_and_keeps_what_was_printed)
 
 /* ------------------------------------------------------------------- what can't be sure */
 
-Test(ending, a_full_process_table_is_told_as_unconfirmed_and_no_call_hangs)
+Test(ending, without_supervisor_a_full_process_table_is_unconfirmed_and_no_call_hangs)
 {
-    EpBox box = ep_box("\"pidsLimit\":24,\"image\":\"busybox:latest\"");
+    EpBox box = ep_box("\"supervisor\":\"off\",\"pidsLimit\":24,\"image\":\"busybox:latest\"");
     sprov_exec_request request = SPROV_INIT(sprov_exec_request);
     request.command = "for i in $(seq 40); do sleep 60 & done 2>/dev/null; wait";
     request.run_timeout_ms = 1500;

@@ -90,7 +90,8 @@ static bool take_call(GlueCall *gc, const sprov_call *from, gint64 default_ms)
     if (call.flags & ~known)
         return spr_fail(&gc->failure, SPR_E_INVALID_ARGUMENT, "unknown-flag",
                         "call->flags 0x%x has bits that are not known", call.flags);
-    if (call.flags & SPROV_CALL_NOWAIT)
+    gc->nowait = call.flags & SPROV_CALL_NOWAIT;
+    if (gc->nowait && !gc->may_nowait)
         return spr_fail(&gc->failure, SPR_E_INVALID_ARGUMENT, "unknown-flag",
                         "SPROV_CALL_NOWAIT is not for this function");
     gc->wait = spr_wait_for(call.timeout_ms ? call.timeout_ms : default_ms);
@@ -133,10 +134,9 @@ bool glue_begin_provider(GlueCall *gc, sprov_provider *provider, const sprov_cal
            begin(gc, provider, call, default_ms);
 }
 
-bool glue_begin_sandbox(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *call,
-                        gint64 default_ms, sprov_error *error)
+static bool begin_sandbox(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *call,
+                          gint64 default_ms, sprov_error *error)
 {
-    *gc = (GlueCall){.error = error};
     if (!glue_check_result(error, sizeof *error, "error", &gc->failure) ||
         !glue_check_pointer(sandbox, "sandbox", &gc->failure) ||
         !begin(gc, sandbox->provider, call, default_ms))
@@ -144,6 +144,20 @@ bool glue_begin_sandbox(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *
     gc->sandbox = sandbox;
     glue_sandbox_ref(sandbox);
     return true;
+}
+
+bool glue_begin_sandbox(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *call,
+                        gint64 default_ms, sprov_error *error)
+{
+    *gc = (GlueCall){.error = error};
+    return begin_sandbox(gc, sandbox, call, default_ms, error);
+}
+
+bool glue_begin_nowait(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *call,
+                       gint64 default_ms, sprov_error *error)
+{
+    *gc = (GlueCall){.error = error, .may_nowait = true};
+    return begin_sandbox(gc, sandbox, call, default_ms, error);
 }
 
 sprov_status glue_end(GlueCall *gc, bool ok)

@@ -48,6 +48,8 @@ static void provider_free(sprov_provider *provider)
         return;
     dkr_client_free(provider->context.client);
     dkr_endpoint_free(provider->endpoint);
+    g_mutex_clear(&provider->lock);
+    g_cond_clear(&provider->idle);
     g_free(provider);
 }
 
@@ -58,6 +60,8 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
 {
     g_autoptr(sprov_provider) provider = g_new0(sprov_provider, 1);
     g_autoptr(DkrProviderConfig) parsed = NULL;
+    g_mutex_init(&provider->lock);
+    g_cond_init(&provider->idle);
     if (!glue_check_pointer(ret, "provider", error) || !take_host(provider, host, error) ||
         !dkr_provider_config_parse(config, &parsed, error) ||
         !dkr_endpoint_resolve(parsed->host, g_getenv("DOCKER_HOST"), &provider->endpoint, error))
@@ -79,11 +83,21 @@ static sprov_status docker_open(const sprov_host *host, const char *config,
     return ok ? SPROV_OK : glue_fail(error, failure);
 }
 
+/* Threads of processes that were released a moment ago are on their way out. */
+static void wait_until_idle(sprov_provider *provider)
+{
+    g_mutex_lock(&provider->lock);
+    while (provider->winding > 0)
+        g_cond_wait(&provider->idle, &provider->lock);
+    g_mutex_unlock(&provider->lock);
+}
+
 static sprov_status docker_close(sprov_provider *provider, sprov_error *error)
 {
     GlueCall gc;
     if (!glue_begin_provider(&gc, provider, NULL, -1, error))
         return glue_end(&gc, false);
+    wait_until_idle(provider);
     int others = g_atomic_int_get(&provider->users) - 1;
     if (others > 0) {
         spr_fail(&gc.failure, SPR_E_CONFLICT, "in-use",

@@ -9,6 +9,7 @@ typedef struct {
 
 static const Extension extensions[] = {
     {SPROV_EXT_LIFECYCLE, &glue_lifecycle},
+    {SPROV_EXT_PROCESSES, &glue_processes},
     {SPROV_EXT_PROVIDER, &glue_provider},
     {SPROV_EXT_TEMPLATES, &glue_templates},
 };

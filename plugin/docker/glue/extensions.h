@@ -6,9 +6,11 @@
 #include "glue/glue.h"
 
 #include <ext/lifecycle.h>
+#include <ext/processes.h>
 #include <ext/provider.h>
 #include <ext/templates.h>
 
 extern const sprov_ext_lifecycle glue_lifecycle;
+extern const sprov_ext_processes glue_processes;
 extern const sprov_ext_provider glue_provider;
 extern const sprov_ext_templates glue_templates;

@@ -18,10 +18,14 @@ struct sprov_provider {
     sprov_host host; /* what it gave, zeros behind that */
     pid_t pid;       /* of the process that opened it */
     gint users;      /* atomic: sandboxes and running calls */
+
+    GMutex lock; /* guards the rest */
+    GCond idle;
+    guint winding; /* threads of processes that were released */
 };
 
 struct sprov_sandbox {
-    gatomicrefcount refs; /* the handle and each running call */
+    gatomicrefcount refs; /* the handle, each running call, each handle of a process */
     sprov_provider *provider;
     DkrSandbox *sandbox;
     sprov_callbacks callbacks; /* zeros when there are none */
@@ -64,6 +68,8 @@ typedef struct {
     sprov_sandbox *sandbox; /* or NULL */
     SprWait wait;
     guint ready_flags;
+    bool may_nowait; /* the function is one that takes SPROV_CALL_NOWAIT */
+    bool nowait;     /* and was given it */
     sprov_text_fn on_progress;
     void *progress_ctx;
     sprov_error *error;
@@ -76,6 +82,10 @@ bool glue_begin_provider(GlueCall *gc, sprov_provider *provider, const sprov_cal
                          gint64 default_ms, sprov_error *error);
 bool glue_begin_sandbox(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *call,
                         gint64 default_ms, sprov_error *error);
+
+/* The same for a function that takes SPROV_CALL_NOWAIT. */
+bool glue_begin_nowait(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *call,
+                       gint64 default_ms, sprov_error *error);
 sprov_status glue_end(GlueCall *gc, bool ok);
 
 /* For [pure] functions: writes failure (taken) into error and returns its code. */

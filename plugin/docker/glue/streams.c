@@ -55,7 +55,7 @@ static bool read_source(void *ctx, void *buffer, gsize capacity, gsize *ret_size
                         int *ret_again_fd, GError **error)
 {
     GlueSource *source = ctx;
-    size_t count = 0;
+    size_t count = SIZE_MAX; /* left so by a binding that lost an exception: not the end */
     source->touched = true;
     const sprov_provider *before = glue_enter_callback(source->provider);
     sprov_source_status status = source->source.read(source->source.ctx, buffer, capacity, &count);

@@ -18,7 +18,7 @@
 #define LABEL_OWNER "sprov.owner"
 #define CLEANUP_LIMIT_MS (30 * 1000)
 /* How long a main process that is not the keep-alive is watched for an end at once. */
-#define WATCH_MS 250
+#define WATCH_MS 500
 /* An engine reserves a name some time before it lists the container that has it. */
 #define UNSEEN_LIMIT_MS (10 * 1000)
 #define UNSEEN_STEP_US (50 * 1000)
@@ -40,7 +40,8 @@ bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *w
     json_t *first = NULL;
     size_t i;
     json_t *element;
-    json_array_foreach(list, i, element) {
+    json_array_foreach(list, i, element)
+    {
         if (strcmp(text(json_object_get(element, "Labels"), LABEL_ID), id) != 0)
             continue;
         if (first)
@@ -91,8 +92,8 @@ static bool start_and_look(const DkrContext *context, const char *container, boo
     bool ended;
     if (!dkr_container_start(context->client, container, wait, &why))
         return fail_start(why, error);
-    if (watch && !dkr_container_has_ended(context->client, container, WATCH_MS, wait, &ended,
-                                          error))
+    if (watch &&
+        !dkr_container_has_ended(context->client, container, WATCH_MS, wait, &ended, error))
         return false;
     if (!dkr_container_inspect(context->client, container, wait, &inspect, error) ||
         !check_runs(context, inspect, wait, error))
@@ -101,9 +102,8 @@ static bool start_and_look(const DkrContext *context, const char *container, boo
     return true;
 }
 
-bool dkr_create_adopt(const DkrContext *context, const DkrSandboxOptions *options,
-                      const char *container, const SprWait *wait, DkrLife **ret_life,
-                      GError **error)
+static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
+                  const char *container, const SprWait *wait, DkrLife **ret_life, GError **error)
 {
     json_auto_t *inspect = NULL;
     if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
@@ -129,6 +129,34 @@ bool dkr_create_adopt(const DkrContext *context, const DkrSandboxOptions *option
     if (life)
         *ret_life = life;
     return life != NULL;
+}
+
+/* An engine lists a container some time before it knows it otherwise, and reserves its name even
+ * earlier. */
+static bool wait_for_unseen(const SprWait *wait, GError **error)
+{
+    int ready;
+    return spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + UNSEEN_STEP_US, &ready, error);
+}
+
+bool dkr_create_connect(const DkrContext *context, const DkrSandboxOptions *options,
+                        const SprWait *wait, DkrLife **ret_life, GError **error)
+{
+    gint64 until_us = spr_deadline_after(UNSEEN_LIMIT_MS);
+    for (;;) {
+        g_autofree char *container = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!dkr_create_find(context, options->id, wait, &container, error))
+            return false;
+        if (!container || adopt(context, options, container, wait, ret_life, &why))
+            return true;
+        if (dkr_failure_status(why) != 404 || g_get_monotonic_time() >= until_us) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!wait_for_unseen(wait, error))
+            return false;
+    }
 }
 
 /* ----------------------------------------------------------------------- creating */
@@ -186,16 +214,16 @@ static bool resolve_conflict(const DkrContext *context, const DkrSandboxOptions 
                              GError **error)
 {
     gint64 until_us = spr_deadline_after(UNSEEN_LIMIT_MS);
-    bool foreign = false;
-    while (!foreign && g_get_monotonic_time() < until_us) {
-        g_autofree char *container = NULL;
-        int ready;
-        if (!dkr_create_find(context, options->id, wait, &container, error))
+    for (bool foreign = false; !foreign && g_get_monotonic_time() < until_us;) {
+        DkrLife *life = NULL;
+        if (!dkr_create_connect(context, options, wait, &life, error))
             return false;
-        if (container)
-            return dkr_create_adopt(context, options, container, wait, ret_life, error);
+        if (life) {
+            *ret_life = life;
+            return true;
+        }
         if (!is_foreign(context, name, options->id, wait, &foreign, error) ||
-            !spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + UNSEEN_STEP_US, &ready, error))
+            !wait_for_unseen(wait, error))
             return false;
     }
     return spr_fail(error, SPR_E_EXISTS, "name-taken",

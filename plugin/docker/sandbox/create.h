@@ -12,10 +12,10 @@
 bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *wait,
                      char **ret_container, GError **error);
 
-/* Makes what was found run again (a paused one too) and looks at it. */
-bool dkr_create_adopt(const DkrContext *context, const DkrSandboxOptions *options,
-                      const char *container, const SprWait *wait, DkrLife **ret_life,
-                      GError **error);
+/* Finds it and makes it run again, a paused one too. *ret_life stays as it is when there is
+ * none. */
+bool dkr_create_connect(const DkrContext *context, const DkrSandboxOptions *options,
+                        const SprWait *wait, DkrLife **ret_life, GError **error);
 
 /* Creates and starts a new one. When another process was faster with the same id, its container
  * is adopted and *ret_outcome says so. */

@@ -163,3 +163,18 @@ char *dkr_link_reason(DkrLink *link)
     g_mutex_unlock(&link->lock);
     return reason;
 }
+
+char **dkr_link_users(DkrLink *link)
+{
+    g_autoptr(GStrvBuilder) users = g_strv_builder_new();
+    GHashTableIter iter;
+    gpointer user, entry;
+    g_mutex_lock(&link->lock);
+    g_hash_table_iter_init(&iter, link->entries);
+    while (g_hash_table_iter_next(&iter, &user, &entry)) {
+        if (*(const char *)user && ((Entry *)entry)->supervisor)
+            g_strv_builder_add(users, user);
+    }
+    g_mutex_unlock(&link->lock);
+    return g_strv_builder_end(users);
+}

@@ -24,3 +24,6 @@ bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
 
 /* Why it is not used, or NULL: it is. g_free() it. */
 char *dkr_link_reason(DkrLink *link);
+
+/* The users other than the container's that it was asked for; g_strfreev() them. */
+char **dkr_link_users(DkrLink *link);

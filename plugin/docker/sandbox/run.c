@@ -49,9 +49,7 @@ static void take_exit(const SprExit *from, DkrCommandResult *to)
     to->err_bytes = from->err_bytes;
 }
 
-/* Its connection broke: with its container, whose end the engine may see a little later, or
- * alone? */
-static bool fail_broken(const DkrVenue *venue, GError *why, GError **error)
+bool dkr_venue_is_over(const DkrVenue *venue)
 {
     SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
     g_autoptr(GError) asking = NULL;
@@ -59,7 +57,13 @@ static bool fail_broken(const DkrVenue *venue, GError *why, GError **error)
     if (!dkr_container_has_ended(venue->context->client, venue->container, END_MS, &wait, &over,
                                  &asking))
         over = dkr_failure_status(asking) == 404;
-    if (!over) {
+    return over;
+}
+
+/* Its connection broke: with its container, or alone? */
+static bool fail_broken(const DkrVenue *venue, GError *why, GError **error)
+{
+    if (!dkr_venue_is_over(venue)) {
         spr_error_add_flags(&why, SPR_ERROR_RETRYABLE);
         g_propagate_error(error, why);
         return false;
@@ -110,10 +114,8 @@ static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, con
     return ok;
 }
 
-/* The supervisor of the container's own user changes users where it may; another one is started
- * through the engine where it may not. *ret_user is what is left to change. */
-static bool get_supervisor(const DkrVenue *venue, const char *user, const SprWait *wait,
-                           SprSupervisor **ret_supervisor, const char **ret_user, GError **error)
+bool dkr_venue_supervisor(const DkrVenue *venue, const char *user, const SprWait *wait,
+                          SprSupervisor **ret_supervisor, const char **ret_user, GError **error)
 {
     *ret_user = user;
     if (!dkr_link_get(venue->link, NULL, wait, ret_supervisor, error))
@@ -132,7 +134,7 @@ bool dkr_run(const DkrVenue *venue, const DkrCommand *command, const SprWait *wa
     const char *user = NULL;
     *ret_result = (DkrCommandResult){0};
     if (venue->link &&
-        !get_supervisor(venue, command->user, wait, &supervisor, &user, error))
+        !dkr_venue_supervisor(venue, command->user, wait, &supervisor, &user, error))
         return false;
     if (!supervisor)
         return dkr_command_run(venue->context, venue->container, command, wait, ret_result, error);

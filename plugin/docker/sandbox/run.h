@@ -16,3 +16,12 @@ typedef struct {
 
 bool dkr_run(const DkrVenue *venue, const DkrCommand *command, const SprWait *wait,
              DkrCommandResult *ret_result, GError **error);
+
+/* The supervisor for commands of user, NULL where there is none. The one of the container's own
+ * user changes users where it may; another is started through the engine where it may not.
+ * *ret_user is what is left to change. */
+bool dkr_venue_supervisor(const DkrVenue *venue, const char *user, const SprWait *wait,
+                          SprSupervisor **ret_supervisor, const char **ret_user, GError **error);
+
+/* Whether the engine says that its container does not run any more. */
+bool dkr_venue_is_over(const DkrVenue *venue);

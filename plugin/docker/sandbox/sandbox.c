@@ -186,13 +186,11 @@ static bool find_or_create(DkrSandbox *sandbox, guint flags, const DkrStartHooks
                            GError **error)
 {
     const DkrSandboxOptions *options = sandbox->options;
-    g_autofree char *container = NULL;
-    if (!dkr_create_find(sandbox->context, options->id, wait, &container, error))
+    if (!dkr_create_connect(sandbox->context, options, wait, ret_life, error))
         return false;
-    if (container) {
-        *ret_outcome = DKR_START_CONNECTED;
-        return dkr_create_adopt(sandbox->context, options, container, wait, ret_life, error);
-    }
+    *ret_outcome = DKR_START_CONNECTED;
+    if (*ret_life)
+        return true;
     if (flags & DKR_READY_NO_CREATE)
         return spr_fail(error, SPR_E_NOT_FOUND, "no-such-sandbox",
                         "there is no sandbox with the id \"%s\": start it first", options->id);
@@ -332,6 +330,76 @@ bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHook
             continue;
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
+    }
+}
+
+/* ---------------------------------------------------------------------------- visits */
+
+/* The life of a container that runs, NULL without one. */
+static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret_life,
+                         GError **error)
+{
+    g_autofree char *container = NULL;
+    json_auto_t *inspect = NULL;
+    g_autoptr(GError) why = NULL;
+    if (!dkr_create_find(sandbox->context, sandbox->options->id, wait, &container, error))
+        return false;
+    if (!container)
+        return true;
+    if (!dkr_container_inspect(sandbox->context->client, container, wait, &inspect, &why)) {
+        if (dkr_failure_status(why) == 404)
+            return true;
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    json_t *state = json_object_get(inspect, "State");
+    if (!json_is_true(json_object_get(state, "Running")))
+        return true;
+    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, error);
+    return *ret_life != NULL;
+}
+
+/* With the lock held, which is released while the engine is asked. */
+static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    if (!wait_for_transition(sandbox, wait, error))
+        return false;
+    if (sandbox->status == STATUS_DESTROYED)
+        return fail_destroyed(sandbox, error);
+    if (sandbox->life || !sandbox->ever_asked)
+        return true;
+    Status before = sandbox->status;
+    if (!begin_transition(sandbox, before, error))
+        return false;
+    g_mutex_unlock(&sandbox->lock);
+    DkrLife *life = NULL;
+    bool ok = find_running(sandbox, wait, &life, error);
+    g_mutex_lock(&sandbox->lock);
+    set_life(sandbox, life);
+    end_transition(sandbox, life ? STATUS_RUNNING : before);
+    return ok;
+}
+
+bool dkr_sandbox_visit(DkrSandbox *sandbox, const SprWait *wait, const DkrWork *work,
+                       bool *ret_runs, GError **error)
+{
+    for (bool repeated = false;; repeated = true) {
+        g_autoptr(DkrLife) life = NULL;
+        g_autoptr(GError) why = NULL;
+        g_mutex_lock(&sandbox->lock);
+        bool ok = look_locked(sandbox, wait, error);
+        if (ok && sandbox->life)
+            life = dkr_life_ref(sandbox->life);
+        g_mutex_unlock(&sandbox->lock);
+        if (!ok)
+            return false;
+        *ret_runs = life != NULL;
+        if (!life || work->attempt(work->ctx, life, &why))
+            return true;
+        if (repeated || !is_lost(sandbox, life, wait, &why)) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
     }
 }
 

@@ -54,6 +54,11 @@ typedef struct {
 bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
                       const SprWait *wait, const DkrWork *work, GError **error);
 
+/* Does it in a sandbox that runs, whoever started it, and never starts one: *ret_runs tells whether
+ * there was a life to do it in. may_repeat is not asked. */
+bool dkr_sandbox_visit(DkrSandbox *sandbox, const SprWait *wait, const DkrWork *work,
+                       bool *ret_runs, GError **error);
+
 bool dkr_sandbox_stop(DkrSandbox *sandbox, const SprWait *wait, GError **error);
 
 /* Final, unless it fails. */

@@ -181,7 +181,7 @@ static bool measure(const SprCommand *command, guint *n_argv, guint *n_env, gsiz
     if (*n_argv == 0 || argv[0][0] == '\0')
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "command", "the command is empty");
     if (*size > SPR_WIRE_MAX_RUN || *n_argv > SPR_WIRE_MAX_STRINGS || *n_env > SPR_WIRE_MAX_STRINGS)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "command-too-long",
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "too-long",
                         "the command and its environment are %" G_GSIZE_FORMAT
                         " bytes; at most %u can be passed: put it into a file",
                         *size, SPR_WIRE_MAX_RUN);
@@ -266,8 +266,9 @@ void spr_codec_start_error(const SprCommand *command, int errno_value, guint ste
 {
     const char *user = command->user ? command->user : "";
     if (errno_value == E2BIG) {
-        spr_fail_errno(error, SPR_E_INVALID_ARGUMENT, errno_value, "command-too-long",
-                       "the command and its environment are too long: put it into a file");
+        spr_fail_errno(error, SPR_E_INVALID_ARGUMENT, errno_value, "too-long",
+                       "an argument or variable has 128 KiB or more, or all together 2 MiB: "
+                       "hand it over by standard input or a file");
         return;
     }
     switch (step) {
@@ -280,7 +281,7 @@ void spr_codec_start_error(const SprCommand *command, int errno_value, guint ste
                            "the sandbox has no user or group \"%s\"", user);
         return;
     case SPR_WIRE_STEP_CWD:
-        spr_fail_errno(error, code_of(errno_value), errno_value, "cwd",
+        spr_fail_errno(error, code_of(errno_value), errno_value, "bad-cwd",
                        "the working directory \"%s\" can't be entered", command->cwd);
         return;
     case SPR_WIRE_STEP_SHELL:

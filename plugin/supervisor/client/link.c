@@ -469,10 +469,12 @@ void spr_supervisor_disconnect(SprSupervisor *supervisor)
     pthread_mutex_unlock(&supervisor->lock);
 }
 
+/* While nobody waits nobody reads, so that an end of the other side has to be looked for. */
 bool spr_supervisor_is_alive(SprSupervisor *supervisor)
 {
+    struct pollfd ended = {.fd = supervisor->pipe.fd, .events = POLLRDHUP};
     pthread_mutex_lock(&supervisor->lock);
-    bool alive = !supervisor->broken;
+    bool alive = !supervisor->broken && poll(&ended, 1, 0) == 0;
     pthread_mutex_unlock(&supervisor->lock);
     return alive;
 }

@@ -289,10 +289,8 @@ bool spr_process_read(SprSupervisor *supervisor, guint64 id, SprStream stream, b
     if (frame.header.type != SPR_WIRE_OUTPUT || frame.header.stream != stream || r.left > most ||
         (at < *offset && !is_end) || is_end != !!(frame.header.flags & SPR_WIRE_END))
         return spr_channel_break(channel, "its output makes no sense", error);
-    if (!is_end) {
-        memcpy(buffer, r.at, r.left);
-        *offset = at + r.left;
-    }
+    memcpy(buffer, r.at, r.left);
+    *offset = MAX(*offset, at + r.left);
     *ret_count = r.left;
     return true;
 }

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #define OOM_SCORE_OF_COMMANDS "100"
+#define AGAIN_MS 250
+#define AGAIN_MOST_MS 60000
 
 enum {
     PIPE_IN,
@@ -37,6 +39,8 @@ static struct {
     int64_t grace_until_ms; /* SUP_NEVER: no kill pends */
     SprWireScope grace_scope;
     uint32_t grace_number;
+
+    int64_t again_at_ms, again_in_ms; /* a tree that did not end is tried again */
 } keeper;
 
 static int64_t now_us(void)
@@ -109,8 +113,12 @@ static bool finish_off(SprWireScope scope)
     SupTree tree = tree_of(scope);
     keeper.killing = keeper.running;
     bool sure = sup_tree_kill(&tree, reap_within);
-    if (!sure && scope == SPR_WIRE_TREE)
+    if (!sure && scope == SPR_WIRE_TREE) {
         keeper.ended.flags |= SPR_WIRE_EXIT_UNCONFIRMED;
+        keeper.again_at_ms = sup_after_ms(keeper.again_in_ms);
+        if (keeper.again_in_ms < AGAIN_MOST_MS)
+            keeper.again_in_ms *= 2;
+    }
     return sure;
 }
 
@@ -192,13 +200,22 @@ static void check_times(void)
         bool sure = finish_off(keeper.grace_scope);
         answer_kill(keeper.grace_number, 0, sure);
     }
+    if (now >= keeper.again_at_ms) {
+        keeper.again_at_ms = SUP_NEVER;
+        finish_off(SPR_WIRE_TREE);
+    }
+}
+
+static int64_t earliest(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Waits for a message, a child's end or the next time; true when there is a message. */
 static bool wait_for_something(void)
 {
     int64_t until =
-        keeper.deadline_ms < keeper.grace_until_ms ? keeper.deadline_ms : keeper.grace_until_ms;
+        earliest(keeper.again_at_ms, earliest(keeper.deadline_ms, keeper.grace_until_ms));
     struct timespec time, *limit = NULL;
     if (until != SUP_NEVER) {
         int64_t ms = until - sup_now_ms();
@@ -265,7 +282,8 @@ static void run(void)
 {
     SupLaunch *launch = keeper.launch;
     keeper.ended = (SupMessage){.type = SUP_EXITED};
-    keeper.grace_until_ms = SUP_NEVER;
+    keeper.grace_until_ms = keeper.again_at_ms = SUP_NEVER;
+    keeper.again_in_ms = AGAIN_MS;
     keeper.killing = false;
     keeper.started_us = now_us();
 

@@ -291,6 +291,22 @@ bool sup_keeper_end(SupKeeper *keeper)
     return sure;
 }
 
+/* What killed one, kill -9 -1 as a rule, was sent to all at once: those that seem to wait may be
+ * dying. */
+static void distrust_waiting(void)
+{
+    SupLink *lists[] = {&pool.busy, &pool.idle};
+    for (int i = 0; i < 2; i++) {
+        for (SupLink *at = lists[i]->next, *next; at != lists[i]; at = next) {
+            next = at->next;
+            SupKeeper *keeper = SUP_CONTAINER(SupKeeper, link, at);
+            if (!keeper->command)
+                keeper_free(keeper);
+        }
+    }
+    pool.n_idle = pool.n_starting = 0;
+}
+
 bool sup_pool_ended(pid_t pid)
 {
     pool.no_fork = false;
@@ -301,13 +317,11 @@ bool sup_pool_ended(pid_t pid)
     while (receive(keeper, &ready))
         ;
     struct SupCommand *command = keeper->command;
-    if (!command && keeper->stdio[0] >= 0)
-        pool.n_idle--;
-    else if (!command && pool.n_starting > 0)
-        pool.n_starting--;
-    if (command)
+    if (command) {
         end_remains(keeper->launch->leader);
-    keeper_free(keeper);
+        keeper_free(keeper);
+    }
+    distrust_waiting();
     if (command)
         sup_command_lost(command);
     return true;

@@ -70,6 +70,8 @@ static bool answer_read(Request *request)
     SupConnection *connection = request->connection;
     bool wait = request->header.flags & SPR_WIRE_WAIT_FOR_IT;
     bool ended = has_ended(stream);
+    if (request->offset < kept->start)
+        request->offset = kept->start;
     if (request->offset >= kept->end && !ended) {
         if (!wait)
             sup_connection_done(connection, request->header.channel, EAGAIN, 0, kept->end);

@@ -1,0 +1,403 @@
+/* Spawned processes: their input, kept, pushed and polled output, terminals. */
+#include "cases/cases.h"
+#include "cases/process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+static sprov_status send_to(sprov_process *process, const char *text)
+{
+    size_t written = 77;
+    sprov_status status = process_api()->write_stdin(process, text, strlen(text), &written, NULL,
+                                                     case_error());
+    CHECK(status == SPROV_OK || written == 0);
+    return status;
+}
+
+/* ---- standard input */
+
+static void input_need_not_be_taken(void)
+{
+    sprov_process *process = process_spawn(case_shared(), "head -n 1");
+    process_send(process, case_bytes("one\ntwo\nthree\n"));
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "one\n");
+    process_forget(process);
+}
+
+static void input_ends_when_it_is_closed(void)
+{
+    sprov_process *process = process_spawn(case_shared(), "cat");
+    process_send(process, case_bytes("one "));
+    process_send(process, case_bytes("two"));
+    process_close(process);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "one two");
+    process_forget(process);
+    process = process_spawn(case_shared(), "cat");
+    process_close(process);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_INT(process_output(process, SPROV_STREAM_OUT).size, 0);
+    process_forget(process);
+}
+
+static void output_goes_on_behind_the_input(void)
+{
+    sprov_process *process = process_spawn(case_shared(), "cat; sleep 1; echo end");
+    process_send(process, case_bytes("x"));
+    process_close(process);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "xend\n");
+    process_forget(process);
+}
+
+static void closed_input_takes_nothing(void)
+{
+    sprov_process *process = process_spawn(case_shared(), "read x; exit 0");
+    process_send(process, case_bytes("x\n"));
+    process_wait(process);
+    CHECK_STATUS(send_to(process, "late"), SPROV_E_CONFLICT);
+    process_close(process);
+    process_forget(process);
+    process = process_spawn(case_shared(), "sleep 300");
+    process_close(process);
+    process_close(process);
+    CHECK_STATUS(send_to(process, "late"), SPROV_E_CONFLICT);
+    process_end(process);
+    sprov_spawn_request request = process_request("sleep 300");
+    request.stdin_mode = SPROV_STDIN_CLOSED;
+    process = process_start(case_shared(), &request);
+    CHECK_STATUS(send_to(process, "never"), SPROV_E_CONFLICT);
+    process_end(process);
+}
+
+static void no_input_is_an_end_at_once(void)
+{
+    sprov_spawn_request request = process_request("cat; echo over");
+    request.stdin_mode = SPROV_STDIN_CLOSED;
+    sprov_process *process = process_start(case_shared(), &request);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "over\n");
+    process_forget(process);
+}
+
+static void a_write_ends_when_nobody_reads(void)
+{
+    sprov_process *process = process_spawn(case_shared(), "sleep 300");
+    CaseBytes much = case_noise(4 << 20);
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.timeout_ms = 500;
+    size_t written = 0;
+    CHECK_STATUS(process_api()->write_stdin(process, much.data, much.size, &written, &call,
+                                            case_error()),
+                 SPROV_E_TIMEOUT);
+    CHECK(written > 0 && written < much.size);
+    call.flags = SPROV_CALL_NOWAIT;
+    CHECK_STATUS(process_api()->write_stdin(process, much.data, much.size, &written, &call,
+                                            case_error()),
+                 SPROV_E_WOULD_BLOCK);
+    CHECK_INT(written, 0);
+    process_end(process);
+}
+
+static void input_is_exact(void)
+{
+    const gsize sizes[] = {65537, 1048576};
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        CaseBytes noise = case_noise(sizes[i]);
+        sprov_process *process = process_spawn(case_shared(), "sha256sum");
+        process_send(process, noise);
+        process_close(process);
+        CHECK_INT(process_wait(process).exit_code, 0);
+        CHECK_TEXT(process_output(process, SPROV_STREAM_OUT),
+                   case_text("%s  -\n", case_sha256(noise)));
+        process_forget(process);
+    }
+}
+
+static void nothing_can_be_sent(void)
+{
+    sprov_process *process = process_spawn(case_shared(), "cat");
+    process_send(process, case_bytes(""));
+    process_send(process, case_bytes("x"));
+    process_close(process);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "x");
+    process_forget(process);
+}
+
+/* ---- kept output */
+
+static void drops_are_counted(void)
+{
+    sprov_spawn_request request = process_request("head -c 300000 /dev/zero; printf end");
+    request.retain_bytes = 65536;
+    sprov_process *process = process_start(case_shared(), &request);
+    sprov_exec_result result = process_wait(process);
+    CHECK_INT(result.out_bytes, 300003);
+    uint64_t offset = 0;
+    char buffer[100];
+    size_t count = 0;
+    CHECK_STATUS(process_api()->read(process, SPROV_STREAM_OUT, &offset, buffer, 1, &count, NULL,
+                                     case_error()),
+                 SPROV_OK);
+    CHECK_INT(count, 1);
+    CHECK_INT(offset, 300003 - 65536 + 1);
+    offset = 300000;
+    CHECK_STATUS(process_api()->read(process, SPROV_STREAM_OUT, &offset, buffer, sizeof buffer,
+                                     &count, NULL, case_error()),
+                 SPROV_OK);
+    CHECK_TEXT(((CaseBytes){buffer, count}), "end");
+    CHECK_INT(offset, 300003);
+    process_forget(process);
+}
+
+static void hold_loses_nothing(void)
+{
+    sprov_spawn_request request = process_request("seq 1 100000");
+    request.retain_bytes = 65536;
+    request.overflow = SPROV_OVERFLOW_HOLD;
+    sprov_process *process = process_start(case_shared(), &request);
+    case_sleep(300);
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.flags = SPROV_CALL_NOWAIT;
+    CHECK_STATUS(process_api()->wait(process, &call, NULL, case_error()), SPROV_E_WOULD_BLOCK);
+    CaseBytes all = process_output(process, SPROV_STREAM_OUT);
+    CHECK_INT(all.size, 588895);
+    Ran ran = case_sh(case_shared(), "seq 1 100000 | sha256sum");
+    CHECK_TEXT(case_bytes(case_text("%.64s", ran.out.data)), case_sha256(all));
+    CHECK_INT(process_wait(process).exit_code, 0);
+    process_forget(process);
+}
+
+static void reads_know_their_stream(void)
+{
+    sprov_process *process = process_spawn(case_shared(), "sleep 300");
+    char buffer[10];
+    size_t count = 55;
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.flags = SPROV_CALL_NOWAIT;
+    CHECK_STATUS(process_api()->read(process, SPROV_STREAM_END, NULL, buffer, 10, &count, NULL,
+                                     case_error()),
+                 SPROV_E_INVALID_ARGUMENT);
+    CHECK_STATUS(process_api()->read(process, SPROV_STREAM_OUT, NULL, buffer, 0, &count, NULL,
+                                     case_error()),
+                 SPROV_E_INVALID_ARGUMENT);
+    CHECK_STATUS(process_api()->read(process, SPROV_STREAM_OUT, NULL, buffer, 10, &count, &call,
+                                     case_error()),
+                 SPROV_E_WOULD_BLOCK);
+    CHECK_INT(count, 55);
+    CHECK_STATUS(process_api()->resize(process, 0, 10, NULL, case_error()),
+                 SPROV_E_INVALID_ARGUMENT);
+    CHECK_STATUS(process_api()->resize(process, 10, 10, NULL, case_error()), SPROV_E_CONFLICT);
+    process_end(process);
+}
+
+/* ---- descriptors */
+
+static bool polls(int fd, int ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, ms) == 1;
+}
+
+/* Everything, by an event loop that never waits but in poll(). */
+static void descriptors_drive_a_loop(void)
+{
+    sprov_process *process =
+        process_spawn(case_shared(), "read x; seq 1 50000; seq 1 20000 >&2; exit 4");
+    const sprov_ext_processes *api = process_api();
+    CaseSink *taken[3] = {NULL, case_sink(), case_sink()};
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.flags = SPROV_CALL_NOWAIT;
+    struct pollfd fds[3];
+    for (int i = 0; i < 3; i++) {
+        fds[i] = (struct pollfd){.fd = api->fd(process, i), .events = POLLIN};
+        CHECK(fds[i].fd >= 0);
+        CHECK_INT(api->fd(process, i), fds[i].fd);
+        CHECK(!polls(fds[i].fd, 0));
+    }
+    CHECK_INT(api->fd(process, 3), -1);
+    process_send(process, case_bytes("go\n"));
+    int left = 3;
+    while (left > 0) {
+        CHECK_THAT(poll(fds, 3, (int)case_within(20000)) > 0, "nothing became readable");
+        for (int i = 0; i < 3; i++) {
+            char buffer[4096];
+            size_t count = 0;
+            sprov_exec_result result = SPROV_INIT(sprov_exec_result);
+            if (!fds[i].revents)
+                continue;
+            sprov_status status =
+                i == 0 ? api->wait(process, &call, &result, case_error())
+                       : api->read(process, i, NULL, buffer, sizeof buffer, &count, &call,
+                                   case_error());
+            CHECK_STATUS(status, SPROV_OK);
+            if (i > 0 && count > 0) {
+                g_byte_array_append(taken[i]->bytes, (guint8 *)buffer, (guint)count);
+                continue;
+            }
+            CHECK(i > 0 || result.exit_code == 4);
+            CHECK_INT(polls(fds[i].fd, 0), i == 0);
+            fds[i].fd = -1;
+            left--;
+        }
+    }
+    CHECK_INT(taken[1]->bytes->len, 288894);
+    CHECK_INT(taken[2]->bytes->len, 108894);
+    process_forget(process);
+}
+
+/* ---- pushed output */
+
+typedef struct {
+    GString *bytes;
+    gint writes;
+    guint pause_at, stop_at;
+    sprov_process *resume; /* inside that very write */
+    const bool *stored;
+    bool came_early;
+} Pushed;
+
+static sprov_flow on_push(void *ctx, const void *data, size_t size)
+{
+    Pushed *pushed = ctx;
+    pushed->came_early = pushed->came_early || (pushed->stored && !*pushed->stored);
+    g_string_append_len(pushed->bytes, data, (gssize)size);
+    guint writes = (guint)g_atomic_int_add(&pushed->writes, 1) + 1;
+    if (writes == pushed->stop_at)
+        return SPROV_FLOW_STOP;
+    return writes == pushed->pause_at ? SPROV_FLOW_PAUSE : SPROV_FLOW_CONTINUE;
+}
+
+static sprov_sink push_table(Pushed *pushed)
+{
+    sprov_sink table = SPROV_INIT(sprov_sink);
+    pushed->bytes = g_string_new(NULL);
+    table.ctx = pushed;
+    table.write = on_push;
+    return table;
+}
+
+static void wait_for_writes(Pushed *pushed, int n)
+{
+    gint64 since = case_now_ms();
+    while (g_atomic_int_get(&pushed->writes) < n && case_on_time(since, 10000))
+        case_sleep(5);
+    CHECK_INT(g_atomic_int_get(&pushed->writes), n);
+}
+
+static void output_is_pushed(void)
+{
+    Pushed out = {0}, err = {0};
+    sprov_sink out_table = push_table(&out), err_table = push_table(&err);
+    sprov_spawn_request request = process_request("seq 1 50000; seq 1 20000 >&2");
+    process_exec(&request)->stdout_sink = &out_table;
+    process_exec(&request)->stderr_sink = &err_table;
+    request.overflow = SPROV_OVERFLOW_HOLD;
+    request.retain_bytes = SPROV_RETAIN_NONE;
+    sprov_process *process = process_start(case_shared(), &request);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_INT(out.bytes->len, 288894);
+    CHECK_INT(err.bytes->len, 108894);
+    CHECK(g_str_has_suffix(out.bytes->str, "\n49999\n50000\n"));
+    process_forget(process);
+}
+
+static void a_pause_lasts_until_resume(void)
+{
+    Pushed out = {.pause_at = 1};
+    sprov_sink table = push_table(&out);
+    sprov_spawn_request request =
+        process_request("echo one; read x; echo two; read x; echo three >&2; exit 3");
+    process_exec(&request)->stdout_sink = &table;
+    sprov_process *process = process_start(case_shared(), &request);
+    wait_for_writes(&out, 1);
+    process_send(process, case_bytes("x\nx\n"));
+    /* Nothing of a paused sink is waited for. */
+    CHECK_INT(process_wait(process).exit_code, 3);
+    CHECK_TEXT(case_bytes(out.bytes->str), "one\n");
+    process_api()->resume(process, SPROV_STREAM_OUT);
+    wait_for_writes(&out, 2);
+    CHECK_INT(process_wait(process).exit_code, 3);
+    CHECK_TEXT(case_bytes(out.bytes->str), "one\ntwo\n");
+    process_forget(process);
+}
+
+static void a_stop_ends_pushing_alone(void)
+{
+    Pushed out = {.stop_at = 1};
+    sprov_sink table = push_table(&out);
+    sprov_spawn_request request = process_request("echo one; read x; echo two; exit 2");
+    process_exec(&request)->stdout_sink = &table;
+    sprov_process *process = process_start(case_shared(), &request);
+    wait_for_writes(&out, 1);
+    process_send(process, case_bytes("x\n"));
+    CHECK_INT(process_wait(process).exit_code, 2);
+    CHECK_TEXT(case_bytes(out.bytes->str), "one\n");
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "one\ntwo\n");
+    process_forget(process);
+}
+
+/* ---- terminals */
+
+static void a_terminal_has_its_size(void)
+{
+    sprov_spawn_request request =
+        process_request("stty size; read x; stty size; test -t 1 && test -t 2; echo $?");
+    request.tty_rows = 31;
+    request.tty_columns = 97;
+    sprov_process *process = process_start(case_shared(), &request);
+    char buffer[10];
+    size_t count;
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 7), "31 97\r\n");
+    CHECK_INT(process_api()->fd(process, SPROV_STREAM_ERR), -1);
+    CHECK_STATUS(process_api()->read(process, SPROV_STREAM_ERR, NULL, buffer, 10, &count, NULL,
+                                     case_error()),
+                 SPROV_E_INVALID_ARGUMENT);
+    CHECK_STATUS(process_api()->resize(process, 40, 120, NULL, case_error()), SPROV_OK);
+    process_send(process, case_bytes("x\n"));
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK(case_contains(process_output(process, SPROV_STREAM_OUT), "40 120\r\n0\r\n"));
+    CHECK_STATUS(process_api()->resize(process, 40, 120, NULL, case_error()), SPROV_E_CONFLICT);
+    process_forget(process);
+    request = process_request("cat");
+    request.tty_rows = request.tty_columns = 50;
+    process = process_start(case_shared(), &request);
+    process_close(process);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    process_forget(process);
+}
+
+const Case cases_process_streams[] = {
+    {"STD-01", 1, "proc", "a process need not take all of its input", "9.1",
+     input_need_not_be_taken},
+    {"STD-02", 1, "proc", "a process reads what was sent and then the end", "9.1",
+     input_ends_when_it_is_closed},
+    {"STD-03", 2, "proc", "output goes on after the input was closed", "9.1",
+     output_goes_on_behind_the_input},
+    {"STD-05", 2, "proc", "closed input takes nothing, and a second close is success", "9.1",
+     closed_input_takes_nothing},
+    {"STD-06", 2, "proc", "without input a process reads the end at once", "9.1",
+     no_input_is_an_end_at_once},
+    {"STD-07", 2, "proc", "a write to who never reads ends with its call", "5.1",
+     a_write_ends_when_nobody_reads},
+    {"STD-08", 2, "proc", "input arrives byte for byte", "3.2", input_is_exact},
+    {"STD-10", 2, "proc", "sending nothing is success", "9.1", nothing_can_be_sent},
+    {"PRC-22", 2, "proc", "dropped output is counted exactly", "9.3", drops_are_counted},
+    {"PRC-23", 2, "proc", "with HOLD the process waits and nothing is lost", "9.4",
+     hold_loses_nothing},
+    {"PRC-24", 2, "proc", "reads and resizes refuse what can't be", "9.3", reads_know_their_stream},
+    {"PRC-25", 2, "proc", "an event loop gets everything through the descriptors", "9.6",
+     descriptors_drive_a_loop},
+    {"PRC-26", 2, "proc", "output is pushed whole before wait tells the end", "9.5",
+     output_is_pushed},
+    {"PRC-27", 2, "proc", "a paused sink gets nothing until resume", "9.5",
+     a_pause_lasts_until_resume},
+    {"PRC-28", 2, "proc", "STOP ends the pushing of its stream and nothing else", "9.5",
+     a_stop_ends_pushing_alone},
+    {"PRC-29", 2, "proc", "a terminal has its size, joins both streams, and ends", "9.1",
+     a_terminal_has_its_size},
+    {0},
+};

@@ -1,0 +1,20 @@
+/*
+ * What process.c (names, finding, connecting) and process_calls.c share. Internal to the two.
+ */
+#pragma once
+
+#include "sandbox/process.h"
+
+struct DkrProcess {
+    gatomicrefcount refs;
+    const DkrContext *context;
+    DkrLife *life;
+    char *name;
+    char *user; /* whose supervisor has it; NULL: the container's own */
+    bool on_terminal;
+
+    /* One that could not be run is known here alone. */
+    int failed_code; /* 127 or 126; 0: it ran */
+    char *failure;
+    gint forgotten; /* atomic */
+};

@@ -1,0 +1,248 @@
+/* An engine that is not there, or is none: a typed error of one line, in time, and no signal. */
+#include "ep.h"
+
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* -------------------------------------------------------------------------- nothing */
+
+static void check_unreachable(const char *socket, const char *says)
+{
+    sprov_provider *provider = ep_open_at(ep_format("unix://%s", socket));
+    sprov_sandbox *sandbox = ep_create(provider, ep_new_id(), NULL);
+    sprov_error error = SPROV_INIT(sprov_error);
+    double since = ep_now();
+    cr_expect_eq(ep_api()->start(sandbox, NULL, NULL, &error), SPROV_E_UNAVAILABLE);
+    cr_expect_lt(ep_now() - since, 1.0);
+    cr_expect_str_eq(error.reason, "engine-unreachable");
+    cr_expect(error.flags & SPROV_ERROR_RETRYABLE);
+    cr_expect(strstr(error.message, socket) && strstr(error.message, says), "%s", error.message);
+    cr_expect(strstr(error.message, "DOCKER_HOST"), "no way out: %s", error.message);
+    cr_expect_eq(ep_sh(sandbox, "true").status, SPROV_E_UNAVAILABLE);
+    cr_expect_eq(ep_lifecycle()->stop(sandbox, NULL, NULL), SPROV_E_UNAVAILABLE);
+    ep_api()->release(sandbox);
+    cr_expect_eq(ep_api()->close(provider, NULL), SPROV_OK);
+}
+
+static char *new_folder(void)
+{
+    char *folder = ep_format("/tmp/sprov-test-XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+    return folder;
+}
+
+static int listen_at(const char *path, int backlog)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    strncpy(at.sun_path, path, sizeof at.sun_path - 1);
+    cr_assert_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    cr_assert(backlog < 0 || listen(fd, backlog) == 0);
+    return fd;
+}
+
+Test(no_engine, is_told_with_its_socket_and_the_way_out_within_a_second)
+{
+    char *folder = new_folder();
+    char *dead = ep_format("%s/dead.sock", folder);
+    close(listen_at(dead, 1));
+    check_unreachable(ep_format("%s/none.sock", folder), "No such file");
+    check_unreachable(dead, "refused");
+    unlink(dead);
+    rmdir(folder);
+}
+
+Test(no_engine, does_not_keep_a_handle_from_being_made_and_destroyed)
+{
+    sprov_provider *provider = ep_open_at("unix:///nowhere/docker.sock");
+    sprov_sandbox *sandbox = NULL;
+    cr_assert_eq(ep_api()->create(provider, NULL, NULL, &sandbox, NULL), SPROV_OK);
+    cr_assert_eq(ep_api()->destroy(sandbox, NULL, NULL), SPROV_OK, "its id is new");
+    ep_api()->release(sandbox);
+    sandbox = ep_create(provider, ep_new_id(), NULL);
+    cr_assert_eq(ep_api()->destroy(sandbox, NULL, NULL), SPROV_E_UNAVAILABLE,
+                 "another host may have started it");
+    ep_api()->release(sandbox);
+    cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+}
+
+/* -------------------------------------------------------------------------- no engine */
+
+/* What it does to each connection. */
+typedef struct {
+    const char *answer; /* NULL: none; in place of '@' comes a lot */
+    size_t size;        /* 0: its length as text */
+    bool hold;          /* leaves the connection open */
+    bool at_once;       /* before there was a request */
+} Manner;
+
+typedef struct {
+    Manner manner;
+    int listener, stop[2];
+    pthread_t thread;
+    char *folder, *path;
+} Impostor;
+
+static void send_lot(int fd)
+{
+    char line[] = "X-Filler-00000000: 0123456789012345678901234567890123456789012345678901\r\n";
+    for (unsigned i = 0; i < 1u << 20; i++) {
+        for (unsigned j = 0, n = i; j < 8; j++, n /= 10)
+            line[16 - j] = (char)('0' + n % 10);
+        if (send(fd, line, sizeof line - 1, MSG_NOSIGNAL) < 0)
+            return;
+    }
+}
+
+static void behave(const Manner *m, int fd)
+{
+    char request[4096];
+    if (!m->at_once && recv(fd, request, sizeof request, 0) <= 0)
+        return;
+    size_t size = m->size ? m->size : m->answer ? strlen(m->answer) : 0;
+    for (size_t i = 0; i < size; i++) {
+        if (m->answer[i] == '@')
+            send_lot(fd);
+        else if (send(fd, m->answer + i, 1, MSG_NOSIGNAL) != 1)
+            return;
+    }
+}
+
+static void *serve(void *ctx)
+{
+    Impostor *im = ctx;
+    int held[64], count = 0;
+    for (;;) {
+        struct pollfd p[2] = {{.fd = im->listener, .events = POLLIN},
+                              {.fd = im->stop[0], .events = POLLIN}};
+        if (poll(p, 2, -1) < 0 || p[1].revents)
+            break;
+        int fd = accept(im->listener, NULL, NULL);
+        behave(&im->manner, fd);
+        if (im->manner.hold && count < 64)
+            held[count++] = fd;
+        else
+            close(fd);
+    }
+    while (count > 0)
+        close(held[--count]);
+    return NULL;
+}
+
+static Impostor *impostor_new(const Manner *manner)
+{
+    Impostor *im = (Impostor *)ep_random(sizeof *im);
+    im->manner = *manner;
+    im->folder = new_folder();
+    im->path = ep_format("%s/s", im->folder);
+    im->listener = listen_at(im->path, 16);
+    cr_assert_eq(pipe(im->stop), 0);
+    cr_assert_eq(pthread_create(&im->thread, NULL, serve, im), 0);
+    return im;
+}
+
+static void impostor_end(Impostor *im)
+{
+    close(im->stop[1]);
+    pthread_join(im->thread, NULL);
+    close(im->stop[0]);
+    close(im->listener);
+    unlink(im->path);
+    rmdir(im->folder);
+}
+
+/* start() at it within ms milliseconds. */
+static sprov_error start_at(const Manner *manner, int64_t ms)
+{
+    Impostor *im = impostor_new(manner);
+    sprov_provider *provider = ep_open_at(ep_format("unix://%s", im->path));
+    sprov_sandbox *sandbox = ep_create(provider, ep_new_id(), NULL);
+    sprov_call call = SPROV_INIT(sprov_call);
+    sprov_error error = SPROV_INIT(sprov_error);
+    call.timeout_ms = ms;
+    double since = ep_now();
+    cr_assert_neq(ep_api()->start(sandbox, &call, NULL, &error), SPROV_OK);
+    cr_expect_lt(ep_now() - since, (double)ms / 1000 + 2, "%s", error.message);
+    cr_expect(*error.message && !strchr(error.message, '\n'), "%s", error.message);
+    ep_api()->release(sandbox);
+    cr_expect_eq(ep_api()->close(provider, NULL), SPROV_OK);
+    impostor_end(im);
+    return error;
+}
+
+#define PING "HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Length: 2\r\n\r\nOK"
+#define TLS_ALERT "\x15\x03\x01\x00\x02\x02\x46"
+
+Test(no_engine, that_talks_nonsense_is_a_typed_error_at_once)
+{
+    static const struct {
+        Manner manner;
+        sprov_status status;
+        sprov_status or ; /* 0: no other */
+    } cases[] = {
+        {{.answer = NULL}, SPROV_E_IO},
+        {{.answer = "", .at_once = true}, SPROV_E_IO, SPROV_E_UNAVAILABLE},
+        {{.answer = "220 mail.example ESMTP\r\n"}, SPROV_E_IO},
+        {{.answer = TLS_ALERT, .size = sizeof TLS_ALERT - 1}, SPROV_E_IO},
+        {{.answer = "HTTP/1.1 200 OK\r\nContent-Le"}, SPROV_E_IO},
+        {{.answer = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nOK"}, SPROV_E_IO},
+        {{.answer = "HTTP/1.1 200 OK\r\n@\r\n"}, SPROV_E_IO},
+        {{.answer = "HTTP/1.1 200 OK\r\nApi-Version: banana\r\nContent-Length: 0\r\n\r\n"},
+         SPROV_E_IO},
+        {{.answer = "HTTP/1.1 200 OK\r\nApi-Version: 1.24\r\nContent-Length: 0\r\n\r\n"},
+         SPROV_E_UNSUPPORTED},
+        {{.answer = PING}, SPROV_E_IO}, /* to every question */
+        {{.answer = "HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:1/\r\n"
+                    "Content-Length: 0\r\n\r\n"},
+         SPROV_E_IO},
+        {{.answer = "HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\n\x01\n\xff\xfe!"},
+         SPROV_E_INTERNAL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sprov_error error = start_at(&cases[i].manner, 20000);
+        cr_expect(error.code == cases[i].status || (cases[i].or &&error.code == cases[i].or),
+                  "case %zu: %d %s %s", i, error.code, error.reason, error.message);
+    }
+}
+
+Test(no_engine, that_is_silent_is_left_at_the_deadline)
+{
+    static const Manner silent[] = {
+        {.answer = NULL, .hold = true},
+        {.answer = NULL, .hold = true, .at_once = true},
+        {.answer = "HTTP/1.1 200 OK\r\nApi-Ver", .hold = true},
+        {.answer = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nOK", .hold = true},
+    };
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++) {
+        sprov_error error = start_at(&silent[i], 700);
+        cr_expect_eq(error.code, SPROV_E_TIMEOUT, "case %zu: %d %s", i, error.code, error.message);
+    }
+}
+
+Test(no_engine, that_never_accepts_is_left_at_the_deadline)
+{
+    char *folder = new_folder(), *path = ep_format("%s/s", folder);
+    int listener = listen_at(path, 0);
+    sprov_provider *provider = ep_open_at(ep_format("unix://%s", path));
+    sprov_sandbox *first = ep_create(provider, ep_new_id(), NULL);
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.timeout_ms = 500;
+    for (int i = 0; i < 4; i++) { /* beyond the backlog a connect() waits */
+        sprov_error error = SPROV_INIT(sprov_error);
+        double since = ep_now();
+        sprov_status status = ep_api()->start(first, &call, NULL, &error);
+        cr_expect(status == SPROV_E_TIMEOUT || status == SPROV_E_UNAVAILABLE, "%d %s", status,
+                  error.message);
+        cr_expect_lt(ep_now() - since, 2.5);
+    }
+    ep_api()->release(first);
+    cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+    close(listener);
+    unlink(path);
+    rmdir(folder);
+}
