@@ -93,6 +93,28 @@ Test(wire_exec, a_command_whose_connection_broke_runs_no_longer_when_the_call_re
     px_leave(&box);
 }
 
+/* The record of the engine says 126 then, whatever the command's own code was. */
+Test(wire_exec, a_connection_dropped_between_two_frames_is_an_error_too)
+{
+    static const int codes[] = {0, 7, 126};
+    EpBox box = px_plain();
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        px_set("[{" START ",'do':'drop','at':'body','after':15,'nth':1}]");
+        EpRun run = px_run(&box, 20000,
+                           ep_format("printf partial; sleep 0.2; echo more; echo more; exit %d",
+                                     codes[i]));
+        cr_assert(run.status != SPROV_OK || run.result.exit_code == codes[i]);
+        cr_assert_neq(run.status, SPROV_OK, "exit %d", codes[i]);
+        px_is_error(run.status, &run.error, SPROV_E_IO, "");
+        cr_assert_str_eq(run.out.data, "partial");
+    }
+    px_clear();
+    EpRun run = px_run(&box, 20000, "exit 126");
+    cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_assert_eq(run.result.exit_code, 126);
+    px_leave(&box);
+}
+
 Test(wire_exec, a_connection_dropped_before_the_stream_is_an_error)
 {
     static const char *const places[] = {"request", "sent", "answer", "body"};

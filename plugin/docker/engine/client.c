@@ -185,6 +185,8 @@ static void setup_body(DkrReply *reply, const DkrRequest *request)
         curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
         curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
         curl_easy_setopt(easy, CURLOPT_READDATA, reply);
+        /* Engines leave a tar's padding unread and reset the connection behind a good answer. */
+        curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
         add_header(reply, type);
         add_header(reply, "Transfer-Encoding: chunked");
     } else if (strcmp(request->method, "POST") == 0) {

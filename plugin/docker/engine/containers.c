@@ -35,14 +35,33 @@ bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wai
     g_autofree char *escaped = spr_url_escape(text);
     free(text);
     g_autofree char *path = g_strdup_printf("/containers/json?all=1&filters=%s", escaped);
-    return get_json(client, path, wait, JSON_ARRAY, ret_array, error);
+    json_auto_t *array = NULL;
+    size_t i;
+    json_t *element;
+    if (!get_json(client, path, wait, JSON_ARRAY, &array, error))
+        return false;
+    json_array_foreach(array, i, element) {
+        if (!json_is_string(json_object_get(element, "Id")))
+            return spr_fail(error, SPR_E_IO, "bad-answer",
+                            "the engine's list of containers holds something else");
+    }
+    *ret_array = g_steal_pointer(&array);
+    return true;
 }
 
 bool dkr_container_inspect(DkrClient *client, const char *container, const SprWait *wait,
                            json_t **ret_object, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/json", container);
-    return get_json(client, path, wait, JSON_OBJECT, ret_object, error);
+    json_auto_t *object = NULL;
+    if (!get_json(client, path, wait, JSON_OBJECT, &object, error))
+        return false;
+    if (!json_is_string(json_object_get(object, "Id")) ||
+        !json_is_object(json_object_get(object, "State")))
+        return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's record of container %s is none",
+                        container);
+    *ret_object = g_steal_pointer(&object);
+    return true;
 }
 
 bool dkr_container_create(DkrClient *client, const char *name, const char *body,

@@ -1,8 +1,13 @@
 #include "engine/execs.h"
 
 #include "base/error.h"
+#include "base/text.h"
+#include "engine/jsonstream.h"
 
 #include <string.h>
+
+#define OUTCOME_STEP_US (50 * 1000)
+#define TOLD_LIMIT_MS 2000
 
 /* What Linux lets a program be started with: one string with its NUL, and all of them together
  * where the stack's limit is the usual 8 MiB. Beyond it the runtime's own complaint would come as
@@ -106,4 +111,65 @@ bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, Dk
     ret->exit_code = (int)json_integer_value(code);
     ret->pid = json_integer_value(json_object_get(answer, "Pid"));
     return true;
+}
+
+bool dkr_exec_outcome(DkrClient *client, const char *id, gint64 limit_ms, const SprWait *wait,
+                      DkrExecState *ret, GError **error)
+{
+    gint64 until_us = spr_deadline_after(limit_ms);
+    for (;;) {
+        int ready;
+        if (!dkr_exec_inspect(client, id, wait, ret, error))
+            return false;
+        if (ret->running)
+            return spr_fail(error, SPR_E_IO, "connection-broken",
+                            "the engine closed the command's streams while it ran");
+        if (ret->has_exit_code)
+            return true;
+        if (g_get_monotonic_time() >= until_us)
+            return spr_fail(error, SPR_E_IO, "no-exit-code",
+                            "the engine closed the command's streams without an exit code");
+        if (!spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + OUTCOME_STEP_US, &ready, error))
+            return false;
+    }
+}
+
+typedef struct {
+    const char *id;
+    int code; /* -1: not told */
+} Told;
+
+static bool take_event(void *ctx, json_t *event, GError **error)
+{
+    Told *told = ctx;
+    json_t *attributes = json_object_get(json_object_get(event, "Actor"), "Attributes");
+    const char *code = json_string_value(json_object_get(attributes, "exitCode"));
+    const char *id = json_string_value(json_object_get(attributes, "execID"));
+    if (code && id && strcmp(id, told->id) == 0)
+        told->code = (int)g_ascii_strtoll(code, NULL, 10);
+    return true;
+}
+
+int dkr_exec_told(DkrClient *client, const char *container, const char *id, const SprWait *wait)
+{
+    g_autofree char *filters =
+        g_strdup_printf("{\"container\":[\"%s\"],\"event\":[\"exec_die\"]}", container);
+    g_autofree char *escaped = spr_url_escape(filters);
+    g_autofree char *path = g_strdup_printf("/events?since=0&until=%" G_GINT64_FORMAT "&filters=%s",
+                                            g_get_real_time() / G_USEC_PER_SEC + 1, escaped);
+    DkrRequest request = {.method = "GET", .path = path};
+    Told told = {id, -1};
+    g_autoptr(DkrReply) reply = NULL;
+    g_autoptr(DkrJsonStream) stream = dkr_json_stream_new(take_event, &told);
+    SprWait limited = spr_wait_within(wait, TOLD_LIMIT_MS);
+    const void *data;
+    gsize size = 1;
+    if (!dkr_client_open(client, &request, &limited, &reply, NULL))
+        return -1;
+    while (size > 0 && told.code < 0) {
+        if (!dkr_reply_read(reply, &limited, &data, &size, NULL) ||
+            !dkr_json_stream_push(stream, data, size, NULL))
+            break;
+    }
+    return told.code;
 }

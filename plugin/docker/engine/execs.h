@@ -31,3 +31,15 @@ bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait,
 /* Never ask while output is unread: engines of version 26 wait for the reader. */
 bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, DkrExecState *ret,
                       GError **error);
+
+/* The same behind the end of its streams. A code that is null is none, and is waited for limit_ms at
+ * the most; then SPR_E_IO, reason "no-exit-code". SPR_E_IO, "connection-broken", while it runs. */
+bool dkr_exec_outcome(DkrClient *client, const char *id, gint64 limit_ms, const SprWait *wait,
+                      DkrExecState *ret, GError **error);
+
+/* What an engine records for an exec whose output it could not write, whatever its real code. */
+#define DKR_EXEC_CODE_OF_LOST 126
+
+/* The exit code that the engine told in an event, which a lost connection does not change; -1 when
+ * it told none, or forgot it. */
+int dkr_exec_told(DkrClient *client, const char *container, const char *id, const SprWait *wait);

@@ -14,15 +14,19 @@
 #include <string.h>
 
 #define STDIN_SIZE (64u << 10)
-#define END_LIMIT_MS (10 * 1000)
+#define FIND_LIMIT_MS (10 * 1000)
 #define LOOK_AGAIN_MS 100
+/* The stream of what was killed ends at once, or 2 s later where others hold it open, too. */
+#define END_LIMIT_MS 3000
+/* How long beyond the call's deadline the engine may take to tell how a command ended. */
+#define RECORD_LIMIT_MS 2000
+/* How long an exit code that is not recorded yet, or a process not there yet, is waited for. */
+#define LATE_LIMIT_MS 1000
 /* An engine's text about a failed start is one short chunk that ends in CR LF. */
 #define HELD_MOST (8u << 10)
 #define HELD_STEP_US (100 * 1000)
 #define SIGNALS_MOST 64
 #define NOTICE_LIMIT_MS (5 * 1000)
-
-static const char *const probe_argv[] = {"/bin/sh", "-c", "exit 0", NULL};
 
 /* Why the provider itself ended a command. */
 typedef enum {
@@ -240,16 +244,25 @@ static bool pump_to_end(Run *run, gint64 limit_ms)
 
 /* --------------------------------------------------------------------------- endings */
 
-/* Until something was found or the stream is over: the engine answers a start before the command's
- * first process bears its token. */
+/* Whether the engine has it that the command has ended. */
+static bool has_ended(const Run *run)
+{
+    SprWait wait = spr_wait_for(RECORD_LIMIT_MS);
+    DkrExecState state;
+    return dkr_exec_inspect(run->context->client, run->exec_id, &wait, &state, NULL) &&
+           state.has_exit_code && !state.running;
+}
+
+/* Until something was found or it is over: the engine answers a start before the command's first
+ * process bears its token. */
 static bool kill_until_found(Run *run, guint *ret_found, guint *ret_left, GError **error)
 {
-    gint64 until_us = spr_deadline_after(END_LIMIT_MS);
+    gint64 until_us = spr_deadline_after(FIND_LIMIT_MS);
     do {
         if (!dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
                            ret_found, ret_left, error))
             return false;
-    } while (*ret_found == 0 && !pump_to_end(run, LOOK_AGAIN_MS) &&
+    } while (*ret_found == 0 && !pump_to_end(run, LOOK_AGAIN_MS) && !has_ended(run) &&
              g_get_monotonic_time() < until_us);
     return true;
 }
@@ -267,12 +280,25 @@ static bool end_tree(Run *run)
     if (!kill_until_found(run, &found, &left, &error)) {
         spr_log(&run->context->log, SPR_LOG_WARNING, "exec", "a command could not be ended: %s",
                 error->message);
-        run->result->flags |= DKR_COMMAND_UNCONFIRMED;
-        found = 1;
+        found = left = 1;
     }
     if (left > 0 || !pump_to_end(run, END_LIMIT_MS))
         run->result->flags |= DKR_COMMAND_UNCONFIRMED;
     return asked + found > 0;
+}
+
+/* The connection is lost, and the command runs or is about to: nothing of a call that failed
+ * does. */
+static void end_lost(Run *run)
+{
+    gint64 until_us = spr_deadline_after(LATE_LIMIT_MS);
+    guint found = 0, left;
+    if (run->command->is_helper)
+        return;
+    while (dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
+                         &found, &left, NULL) &&
+           found == 0 && !has_ended(run) && g_get_monotonic_time() < until_us)
+        g_usleep(LOOK_AGAIN_MS * 1000);
 }
 
 static void set_killed(Run *run)
@@ -295,7 +321,9 @@ static bool fail_gone(const char *why, GError **error)
 /* That another command starts proves that the container outlived this one. */
 static bool is_alive(Run *run, const SprWait *wait)
 {
-    const DkrCommand probe = {.argv = probe_argv, .cwd = "/", .user = run->command->user};
+    static const char *const probe_argv[] = {"/bin/sh", "-c", "exit 0", NULL};
+    const DkrCommand probe = {
+        .argv = probe_argv, .cwd = "/", .user = run->command->user, .is_helper = true};
     DkrCommandResult result;
     return dkr_command_run(run->context, run->container, &probe, wait, &result, NULL) &&
            result.exit_code == 0;
@@ -313,7 +341,7 @@ static bool check_container(Run *run, bool doubtful, const SprWait *wait, GError
     json_t *state = json_object_get(inspect, "State");
     if (!json_is_true(json_object_get(state, "Running")))
         return fail_gone(json_string_value(json_object_get(state, "Status")) ?: "stopped", error);
-    if (!doubtful || run->command->argv == probe_argv || is_alive(run, wait))
+    if (!doubtful || run->command->is_helper || is_alive(run, wait))
         return true;
     if (!dkr_container_has_ended(run->context->client, run->container, NOTICE_LIMIT_MS, wait,
                                  &ended, &why))
@@ -344,39 +372,74 @@ static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
     return true;
 }
 
-static bool finish_broken(Run *run, GError *broken, GError **error)
+/* The call's own time; a little more where that is over, so that what has happened is told. */
+static SprWait record_wait(const Run *run)
 {
     SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
+    gint64 least_us = spr_deadline_after(RECORD_LIMIT_MS);
+    wait.deadline_us = MIN(wait.deadline_us, MAX(run->wait->deadline_us, least_us));
+    return wait;
+}
+
+static bool finish_broken(Run *run, GError *broken, GError **error)
+{
+    SprWait wait = record_wait(run);
     deliver_held(run);
-    if (check_container(run, false, &wait, error))
+    if (check_container(run, false, &wait, error)) {
+        end_lost(run);
         g_propagate_error(error, broken);
-    else
+    } else {
         g_error_free(broken);
+    }
     return false;
 }
 
-/* The exit code from the engine's record, asked after the end of the stream. */
+/* The engine's record, asked after the end of the stream. */
+static bool read_record(Run *run, const SprWait *wait, DkrExecState *ret_state, GError **error)
+{
+    GError *why = NULL;
+    if (dkr_exec_outcome(run->context->client, run->exec_id, LATE_LIMIT_MS, wait, ret_state,
+                         &why))
+        return true;
+    deliver_held(run);
+    if (dkr_failure_status(why) == 404) {
+        g_error_free(why);
+        return fail_gone("removed", error);
+    }
+    if (why->code == SPR_E_IO)
+        end_lost(run);
+    g_propagate_error(error, why);
+    return false;
+}
+
+/* The stream may have ended between two frames, with the connection and not with the command. */
+static bool was_lost(Run *run, const SprWait *wait)
+{
+    guint found = 0, left;
+    int told = dkr_exec_told(run->context->client, run->container, run->exec_id, wait);
+    if (told >= 0)
+        return told != DKR_EXEC_CODE_OF_LOST;
+    return dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
+                         &found, &left, NULL) &&
+           found > 0;
+}
+
 static bool finish_natural(Run *run, GError **error)
 {
-    SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
+    SprWait wait = record_wait(run);
     DkrExecState state = {0};
     GError *why = NULL;
     if (!dkr_output_check(run->output, &why))
         return finish_broken(run, why, error);
-    if (!dkr_exec_inspect(run->context->client, run->exec_id, &wait, &state, &why)) {
-        if (dkr_failure_status(why) != 404) {
-            g_propagate_error(error, why);
-            return false;
-        }
-        g_error_free(why);
-        return fail_gone("removed", error);
-    }
-    if (state.has_exit_code && !state.running && state.pid == 0)
+    if (!read_record(run, &wait, &state, error))
+        return false;
+    if (state.pid == 0)
         return finish_unstarted(run, &wait, error);
     deliver_held(run);
-    if (state.running || !state.has_exit_code)
-        return spr_fail(error, SPR_E_IO, "no-exit-code",
-                        "the engine closed the command's streams without an exit code");
+    if (state.exit_code == DKR_EXEC_CODE_OF_LOST && !run->command->is_helper &&
+        was_lost(run, &wait))
+        return spr_fail(error, SPR_E_IO, "connection-broken",
+                        "the connection to the engine broke while the command ran");
     bool was_killed = state.exit_code == 128 + SIGKILL;
     if (state.exit_code > 128 && !check_container(run, was_killed, &wait, error))
         return false;
@@ -388,6 +451,9 @@ static bool finish_natural(Run *run, GError **error)
 
 static bool finish_ended(Run *run, GError **error)
 {
+    if (run->command->is_helper)
+        return spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                        "the engine did not run a helper command in time");
     if (!end_tree(run) && run->over && run->end != END_REFUSED && run->end != END_OVERFLOW)
         return finish_natural(run, error);
     deliver_held(run);
@@ -432,16 +498,29 @@ static bool create_exec(Run *run, GError **error)
     return ok;
 }
 
+/* Without an answer of the engine nobody knows whether it started. */
+static bool start_exec(Run *run, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    if (dkr_exec_start(run->context->client, run->exec_id, run->wait, &run->hijack, &why))
+        return true;
+    if (dkr_failure_status(why) == 0 && !spr_error_is(why, SPR_E_UNAVAILABLE, NULL))
+        end_lost(run);
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 static bool begin(Run *run, GError **error)
 {
     const DkrCommand *c = run->command;
-    if (!create_exec(run, error) || !spr_wait_check(run->wait, error) ||
-        !dkr_exec_start(run->context->client, run->exec_id, run->wait, &run->hijack, error))
+    if (!create_exec(run, error) || !spr_wait_check(run->wait, error) || !start_exec(run, error))
         return false;
-    if (c->source.read && !dkr_hijack_is_upgraded(run->hijack))
+    if (c->source.read && !dkr_hijack_is_upgraded(run->hijack)) {
+        end_lost(run);
         return spr_fail(error, SPR_E_UNSUPPORTED, "no-upgrade",
                         "a proxy before the engine does not support upgrades, so no standard "
                         "input can be sent: use the engine's own socket");
+    }
     run->result->began = true;
     run->began_us = g_get_monotonic_time();
     run->run_deadline_us =

@@ -31,6 +31,7 @@ typedef struct {
     gint64 run_timeout_ms; /* 0 or below: none */
     gint64 grace_ms;
     bool wait_background; /* ends with the last of its tree; an engine exec cannot */
+    bool is_helper;       /* looks after another command; nothing looks after it */
 } DkrCommand;
 
 enum { /* equal to SPROV_EXEC_* */

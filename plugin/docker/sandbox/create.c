@@ -15,12 +15,15 @@
 #include <string.h>
 
 #define LABEL_ID "mastra.sandbox.id"
+#define LABEL_OWNER "sprov.owner"
 #define CLEANUP_LIMIT_MS (30 * 1000)
 /* How long a main process that is not the keep-alive is watched for an end at once. */
 #define WATCH_MS 500
 /* An engine reserves a name some time before it lists the container that has it. */
 #define UNSEEN_LIMIT_MS (10 * 1000)
 #define UNSEEN_STEP_US (50 * 1000)
+/* How long a container is looked for that was asked for and not answered. */
+#define LOST_LIMIT_MS 2000
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -281,6 +284,35 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     return life != NULL;
 }
 
+/* Whether the engine may have made what was asked for, or be about to. */
+static bool is_in_doubt(const GError *why)
+{
+    return dkr_failure_status(why) == 0 && (why->code == SPR_E_IO || why->code == SPR_E_TIMEOUT);
+}
+
+/* The container of a create without an answer. One that runs is that of another handle. */
+static void take_back_lost(const Attempt *a)
+{
+    SprWait wait = spr_wait_for(LOST_LIMIT_MS);
+    for (;;) {
+        json_auto_t *inspect = NULL;
+        g_autoptr(GError) why = NULL;
+        int ready;
+        if (dkr_container_inspect(a->context->client, a->name, &wait, &inspect, &why)) {
+            json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+            json_t *state = json_object_get(inspect, "State");
+            if (strcmp(text(labels, LABEL_ID), a->options->id) == 0 &&
+                strcmp(text(labels, LABEL_OWNER), dkr_owner()) == 0 &&
+                strcmp(text(state, "Status"), "created") == 0)
+                take_back(a->context, text(inspect, "Id"), a->placement);
+            return;
+        }
+        if (dkr_failure_status(why) != 404 ||
+            !spr_wait_poll(&wait, NULL, 0, g_get_monotonic_time() + UNSEEN_STEP_US, &ready, NULL))
+            return;
+    }
+}
+
 /* One attempt, which leaves nothing when it fails. */
 static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_outcome,
                     GError **error)
@@ -294,6 +326,8 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
             *ret_outcome = DKR_START_CONNECTED;
             return resolve_conflict(a->context, a->options, a->name, a->wait, ret_life, error);
         }
+        if (is_in_doubt(why))
+            take_back_lost(a);
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
@@ -309,7 +343,8 @@ static bool may_do_without(const Attempt *a, const GError *why)
 {
     if (!a->placement->use || strcmp(a->options->supervisor, "auto") != 0)
         return false;
-    return spr_error_is(why, SPR_E_IO, "no-supervisor") || spr_error_is(why, why->code, "start-failed");
+    return spr_error_is(why, SPR_E_IO, "no-supervisor") ||
+           (dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed"));
 }
 
 bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,

@@ -1,11 +1,13 @@
 #include "sandbox/kill.h"
 
 #include "base/error.h"
-#include "sandbox/script.h"
+#include "sandbox/command.h"
 
 #include <stdio.h>
 
 #define KILL_LIMIT_MS (15 * 1000)
+/* An engine that is frozen is not waited for: the caller's own time may be over. */
+#define PING_LIMIT_MS 2000
 
 /* Shell builtins alone: slim images have neither ps nor kill. $1 token, $2 signal.
  * look() finds in $tree the live processes of the tree, with the closure over sessions and
@@ -60,21 +62,33 @@ static const char script[] =
     "run 2>/dev/null\n"
     "echo found $found left $left\n";
 
+static bool gather(void *ctx, const void *data, gsize size)
+{
+    GString *text = ctx;
+    g_string_append_len(text, data, (gssize)MIN(size, 4096 - MIN(text->len, 4096)));
+    return true;
+}
+
 bool dkr_kill_tree(const DkrContext *context, const char *container, const char *user,
-                   const char *token, int signal, guint *ret_found, guint *ret_left,
-                   GError **error)
+                   const char *token, int signal, guint *ret_found, guint *ret_left, GError **error)
 {
     g_autofree char *number = g_strdup_printf("%d", signal);
-    const char *args[] = {token, number, NULL};
-    SprWait wait = spr_wait_for(KILL_LIMIT_MS); /* the caller's own time may be over */
-    g_autoptr(GByteArray) output = NULL;
-    int exit_code;
-    const DkrVenue by_engine = {.context = context, .container = container};
-    if (!dkr_script_run(&by_engine, user, script, args, NULL, &wait, &output, &exit_code, error))
+    const char *const argv[] = {"/bin/sh", "-c", script, "sh", token, number, NULL};
+    static const char *const env[] = {"LC_ALL=C", NULL};
+    g_autoptr(GString) text = g_string_new(NULL);
+    DkrCommand command = {.argv = argv,
+                          .env = env,
+                          .cwd = "/",
+                          .user = user,
+                          .out = {gather, text},
+                          .is_helper = true};
+    DkrCommandResult result;
+    SprWait ping = spr_wait_for(PING_LIMIT_MS), wait = spr_wait_for(KILL_LIMIT_MS);
+    if (!dkr_client_ping(context->client, &ping, error) ||
+        !dkr_command_run(context, container, &command, &wait, &result, error))
         return false;
-    g_autofree char *text = g_strndup((const char *)output->data, output->len);
-    if (sscanf(text, "found %u left %u", ret_found, ret_left) != 2)
+    if (sscanf(text->str, "found %u left %u", ret_found, ret_left) != 2)
         return spr_fail(error, SPR_E_IO, "kill-failed",
-                        "the command's processes could not be looked up: %s", text);
+                        "the command's processes could not be looked up: %s", text->str);
     return true;
 }

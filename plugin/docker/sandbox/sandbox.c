@@ -151,12 +151,18 @@ static void lose_life(DkrSandbox *sandbox, const DkrLife *life)
 /* What the engine says of a life that is believed in. */
 typedef enum { LIFE_RUNS, LIFE_PAUSED, LIFE_OVER, LIFE_UNKNOWN } LifeState;
 
-static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait)
+/* error may be NULL; it is set for LIFE_UNKNOWN. */
+static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait,
+                          GError **error)
 {
     json_auto_t *inspect = NULL;
     g_autoptr(GError) why = NULL;
-    if (!dkr_container_inspect(sandbox->context->client, life->container, wait, &inspect, &why))
-        return dkr_failure_status(why) == 404 ? LIFE_OVER : LIFE_UNKNOWN;
+    if (!dkr_container_inspect(sandbox->context->client, life->container, wait, &inspect, &why)) {
+        if (dkr_failure_status(why) == 404)
+            return LIFE_OVER;
+        g_propagate_error(error, g_steal_pointer(&why));
+        return LIFE_UNKNOWN;
+    }
     json_t *state = json_object_get(inspect, "State");
     if (json_is_true(json_object_get(state, "Paused")))
         return LIFE_PAUSED;
@@ -164,12 +170,13 @@ static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWai
 }
 
 /* start() promises a sandbox that is ready, so what is remembered is not enough. */
-static void check_life(DkrSandbox *sandbox, const SprWait *wait)
+static bool check_life(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     g_autoptr(DkrLife) life = get_life(sandbox);
-    LifeState state = life ? ask_life(sandbox, life, wait) : LIFE_RUNS;
+    LifeState state = life ? ask_life(sandbox, life, wait, error) : LIFE_RUNS;
     if (state == LIFE_OVER || state == LIFE_PAUSED)
         lose_life(sandbox, life);
+    return state != LIFE_UNKNOWN;
 }
 
 /* --------------------------------------------------------------------------- start */
@@ -245,7 +252,8 @@ bool dkr_sandbox_start(DkrSandbox *sandbox, guint ready_flags, const DkrStartHoo
                        const SprWait *wait, DkrStartOutcome *ret_outcome, GError **error)
 {
     DkrStartOutcome outcome = DKR_START_CONNECTED;
-    check_life(sandbox, wait);
+    if (!check_life(sandbox, wait, error))
+        return false;
     g_mutex_lock(&sandbox->lock);
     bool ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
     g_mutex_unlock(&sandbox->lock);
@@ -291,7 +299,7 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
         lose_life(sandbox, life);
     if (status != 404 && status != 409 && !spr_error_is(*error, SPR_E_IO, NULL))
         return false;
-    LifeState state = ask_life(sandbox, life, wait);
+    LifeState state = ask_life(sandbox, life, wait, NULL);
     if (state == LIFE_PAUSED) {
         g_clear_error(error);
         spr_fail(error, SPR_E_NOT_READY, "paused",
