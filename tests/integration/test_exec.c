@@ -122,7 +122,7 @@ Test(exec, a_slow_taker_of_twenty_mebibytes_gets_all_of_them)
     EpBox box = ep_shared();
     char *sum =
         ep_ask(box.sandbox, "head -c %u /dev/urandom >/tmp/slow && sha256sum /tmp/slow", 20 * MIB);
-    EpBytes bytes = {0};
+    EpBytes bytes = {.data = ep_random(21 * MIB), .capacity = 21 * MIB};
     sprov_sink slow = ep_sink(&bytes);
     slow.write = take_slowly;
     sprov_exec_request request = SPROV_INIT(sprov_exec_request);

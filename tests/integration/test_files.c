@@ -301,14 +301,23 @@ Test(files, a_write_that_breaks_off_leaves_the_old_file_and_nothing_else)
     sprov_error error = SPROV_INIT(sprov_error);
     ep_ask(box.sandbox, "mkdir -p /tmp/b /dev/shm/b && echo old >/tmp/b/f && cp /tmp/b/f "
                         "/dev/shm/b/f");
-    for (int i = 0; i < 8; i++) {
-        const char *folder = i & 4 ? "/dev/shm/b" : "/tmp/b";
-        char *path = ep_format("%s/%s", folder, i & 1 ? "f" : "new");
-        sprov_status status = write_broken(box.sandbox, path, i & 1, i & 2, &error);
-        cr_assert_eq(status, i & 2 ? SPROV_E_CANCELLED : SPROV_E_REFUSED, "%s: %d %s", path, status,
-                     error.message);
-        cr_assert_str_eq(ep_ask(box.sandbox, "cat %s/f; ls -A %s", folder, folder), "old\nf", "%s",
-                         path);
+    static const struct {
+        const char *folder, *name;
+        bool size_known, cancel;
+    } cases[] = {{"/tmp/b", "f", true, false},
+                 {"/tmp/b", "f", true, true},
+                 {"/tmp/b", "f", false, true},
+                 {"/tmp/b", "new", true, false},
+                 {"/dev/shm/b", "f", true, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *folder = cases[i].folder;
+        char *path = ep_format("%s/%s", folder, cases[i].name);
+        sprov_status status =
+            write_broken(box.sandbox, path, cases[i].size_known, cases[i].cancel, &error);
+        cr_assert_eq(status, cases[i].cancel ? SPROV_E_CANCELLED : SPROV_E_REFUSED,
+                     "case %zu: %d %s", i, status, error.message);
+        cr_assert_str_eq(ep_ask(box.sandbox, "cat %s/f; ls -A %s", folder, folder), "old\nf",
+                         "case %zu", i);
     }
     ep_leave(&box);
 }

@@ -101,9 +101,8 @@ static void deliver_held(Run *run)
 
 static bool may_be_engine_text(const Run *run, const DkrChunk *chunk)
 {
-    return !run->any_output && !run->held && chunk->stream == DKR_STREAM_OUT &&
-           chunk->size >= 2 && chunk->size <= HELD_MOST &&
-           memcmp(chunk->data + chunk->size - 2, "\r\n", 2) == 0;
+    return !run->any_output && !run->held && chunk->stream == DKR_STREAM_OUT && chunk->size >= 2 &&
+           chunk->size <= HELD_MOST && memcmp(chunk->data + chunk->size - 2, "\r\n", 2) == 0;
 }
 
 static void take_output(Run *run)
@@ -119,8 +118,8 @@ static void take_output(Run *run)
         deliver(run, chunk->stream, chunk->data, chunk->size);
         g_free(chunk);
         /* An endless writer must not keep the other ends from being seen. */
-        if (run->end == END_NONE && (spr_wait_is_cancelled(run->wait) ||
-                                     g_get_monotonic_time() >= run->run_deadline_us))
+        if (run->end == END_NONE &&
+            (spr_wait_is_cancelled(run->wait) || g_get_monotonic_time() >= run->run_deadline_us))
             break;
     }
     run->over = end;
@@ -136,8 +135,7 @@ static void settle_held(Run *run)
         return;
     SprWait wait = spr_wait_within(run->wait, 1000);
     run->held_step_us += HELD_STEP_US;
-    if (dkr_exec_inspect(run->context->client, run->exec_id, &wait, &state, NULL) &&
-        state.pid > 0)
+    if (dkr_exec_inspect(run->context->client, run->exec_id, &wait, &state, NULL) && state.pid > 0)
         deliver_held(run);
 }
 
@@ -202,13 +200,12 @@ static void poll_once(Run *run)
     guint n = 1;
     if (!run->input_ended) {
         bool pending = run->input_used < run->input_size;
-        fds[n++] = (struct pollfd){
-            .fd = pending ? dkr_hijack_fd(run->hijack) : run->input_again_fd,
-            .events = pending ? POLLOUT : POLLIN};
+        fds[n++] = (struct pollfd){.fd = pending ? dkr_hijack_fd(run->hijack) : run->input_again_fd,
+                                   .events = pending ? POLLOUT : POLLIN};
     }
     int ready;
-    gint64 step_us = run->held ? MIN(run->run_deadline_us, run->held_step_us)
-                               : run->run_deadline_us;
+    gint64 step_us =
+        run->held ? MIN(run->run_deadline_us, run->held_step_us) : run->run_deadline_us;
     g_autoptr(GError) ignored = NULL; /* note_time() tells which of the two it was */
     spr_wait_poll(run->wait, fds, n, step_us, &ready, &ignored);
 }
@@ -273,8 +270,8 @@ static bool end_tree(Run *run)
     guint asked = 0, found = 0, left = 0;
     g_autoptr(GError) error = NULL;
     if (run->command->grace_ms > 0 &&
-        dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGTERM,
-                      &asked, &left, NULL) &&
+        dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGTERM, &asked,
+                      &left, NULL) &&
         asked > 0)
         pump_to_end(run, run->command->grace_ms);
     if (!kill_until_found(run, &found, &left, &error)) {
@@ -471,8 +468,8 @@ static bool finish_ended(Run *run, GError **error)
                         "the output's taker asked to stop; the command was killed");
     case END_OVERFLOW:
         return spr_fail(error, SPR_E_EXHAUSTED, "slow-sink",
-                        "the output's taker took nothing for a second while %u MiB waited; the "
-                        "command was killed",
+                        "the output's taker took nothing for more than a second while %u MiB "
+                        "waited; the command was killed",
                         DKR_OUTPUT_MOST >> 20);
     default:
         return true;
@@ -492,8 +489,8 @@ static bool create_exec(Run *run, GError **error)
                         .cwd = c->cwd,
                         .user = c->user,
                         .with_stdin = c->source.read != NULL};
-    bool ok = dkr_exec_create(run->context->client, run->container, &spec, run->wait,
-                              &run->exec_id, error);
+    bool ok = dkr_exec_create(run->context->client, run->container, &spec, run->wait, &run->exec_id,
+                              error);
     dkr_env_free(env);
     return ok;
 }

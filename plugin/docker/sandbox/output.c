@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define READ_SIZE (64u << 10)
-#define STUCK_US G_USEC_PER_SEC
+#define STUCK_US (G_USEC_PER_SEC * 3 / 2) /* an engine throws away after 2 s */
 
 struct DkrOutput {
     DkrHijack *hijack;

@@ -4,8 +4,8 @@
  * a bounded buffer; the calling thread takes chunks out and hands them to the host's sinks.
  *
  * A full buffer holds the engine back for as long as the consumer goes on taking: an engine waits
- * 2 s with what it has left. One that takes nothing for 1 s overflows: from then on output is read
- * and dropped, and the command has to be killed.
+ * 2 s with what it has left. One that takes nothing for 1.5 s overflows: from then on output is
+ * read and dropped, and the command has to be killed.
  */
 #pragma once
 
