@@ -6,7 +6,7 @@
 
 #define START "'method':'POST','path':'/exec/*/start'"
 /* Beyond the call's own deadline a call may take so long: for the kill, and for a slow machine. */
-#define BEYOND 5
+#define BEYOND 15
 
 /* All but the streams that are open falls silent behind the first exec. */
 #define FROZEN_AFTER_FIRST_EXEC                                                                    \
