@@ -4,14 +4,15 @@
  */
 #include "wire/control.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 typedef struct {
-    char *listen, *engine, *control, *rules, *log;
+    char *listen, *engine, *control, *rules, *log, *send;
     gboolean with_parent;
 } Options;
 
@@ -22,6 +23,7 @@ static void options_clear(Options *options)
     g_free(options->control);
     g_free(options->rules);
     g_free(options->log);
+    g_free(options->send);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Options, options_clear)
 
@@ -65,6 +67,8 @@ static bool parse_options(int argc, char **argv, Options *options, GError **erro
         {"log", 0, 0, G_OPTION_ARG_FILENAME, &options->log, "a JSON line for each request", "FILE"},
         {"with-parent", 0, 0, G_OPTION_ARG_NONE, &options->with_parent,
          "end when standard input does", NULL},
+        {"send", 0, 0, G_OPTION_ARG_STRING, &options->send,
+         "tell the proxy behind --control, print its answer", "COMMAND"},
         {NULL},
     };
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
@@ -72,9 +76,11 @@ static bool parse_options(int argc, char **argv, Options *options, GError **erro
     g_option_context_add_main_entries(context, entries, NULL);
     if (!g_option_context_parse(context, &argc, &argv, error))
         return false;
-    if (argc > 1 || !options->listen || !options->engine || !options->control)
-        return wire_fail(error, "--listen, --engine and --control are needed, and nothing else; "
-                                "see --help");
+    if (argc > 1)
+        return wire_fail(error, "what is \"%s\"? See --help", argv[1]);
+    if (!options->control || (!options->send && (!options->listen || !options->engine)))
+        return wire_fail(error, "--listen, --engine and --control are needed, or --control and "
+                                "--send; see --help");
     return true;
 }
 
@@ -192,15 +198,39 @@ static void serve(Proxy *proxy)
     }
 }
 
+/* --------------------------------------------------------------------------- client */
+
+/* One command to a proxy that runs, and its answer to standard output. */
+static bool tell(const Options *options, GError **error)
+{
+    g_autofree char *address_text = g_strdup_printf("unix:%s", options->control);
+    g_autofree char *line = g_strdup_printf("%s\n", options->send);
+    WireAddress address;
+    char byte = '\0';
+    int fd;
+    if (!wire_address_parse(address_text, &address, error) ||
+        !wire_address_connect(&address, &fd, error))
+        return false;
+    fcntl(fd, F_SETFL, 0);
+    bool ok = send(fd, line, strlen(line), MSG_NOSIGNAL) == (gssize)strlen(line);
+    while (ok && byte != '\n' && (ok = read(fd, &byte, 1) == 1))
+        putchar(byte);
+    close(fd);
+    return ok || wire_fail(error, "%s: no answer", options->control);
+}
+
 int main(int argc, char **argv)
 {
     g_auto(Options) options = {0};
     g_auto(Proxy) proxy = {.listener = -1, .signals = -1};
     g_autoptr(GError) error = NULL;
-    if (!parse_options(argc, argv, &options, &error) || !open_proxy(&proxy, &options, &error)) {
+    if (!parse_options(argc, argv, &options, &error) ||
+        !(options.send ? tell(&options, &error) : open_proxy(&proxy, &options, &error))) {
         fprintf(stderr, "wire-proxy: %s\n", error->message);
         return 2;
     }
+    if (options.send)
+        return 0;
     g_autofree char *address = wire_address_text(&proxy.address);
     printf("%s\n", address);
     fflush(stdout);
