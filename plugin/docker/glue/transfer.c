@@ -1,20 +1,7 @@
 /* read_file() and write_file() of the core vtable. */
 #include "glue/glue.h"
 
-#include "sandbox/files.h"
-
-static bool check_path(const char *path, GError **error)
-{
-    return (path && *path) || spr_fail(error, SPR_E_INVALID_ARGUMENT, "no-path",
-                                       "the request has no path");
-}
-
-static bool run_work(GlueCall *gc, const DkrWork *work)
-{
-    DkrStartHooks hooks = glue_start_hooks(gc);
-    return dkr_sandbox_work(gc->sandbox->sandbox, gc->ready_flags, &hooks, &gc->wait, work,
-                            &gc->failure);
-}
+#include "sandbox/filecalls.h"
 
 /* ---------------------------------------------------------------------------- read */
 
@@ -29,9 +16,9 @@ static bool read_attempt(void *ctx, DkrLife *life, GError **error)
 {
     Read *read = ctx;
     DkrSink sink = glue_sink(&read->sink);
-    return dkr_file_read(&read->gc->provider->context, life, read->request.path,
-                         read->request.offset, read->request.max_bytes, &sink, &read->gc->wait,
-                         &read->result, error);
+    return dkr_files_read(&read->gc->provider->context, life, read->request.path,
+                          read->request.offset, read->request.max_bytes, &sink, &read->gc->wait,
+                          &read->result, error);
 }
 
 static bool read_may_repeat(void *ctx)
@@ -42,8 +29,8 @@ static bool read_may_repeat(void *ctx)
 static bool take_read(Read *read, const sprov_read_request *from, GError **error)
 {
     sprov_read_request *r = &read->request;
-    if (!glue_take_request(r, sizeof *r, from, "request", error) || !check_path(r->path, error) ||
-        !glue_check_pointer(r->sink, "request->sink", error))
+    if (!glue_take_request(r, sizeof *r, from, "request", error) ||
+        !glue_check_path(r->path, error) || !glue_check_pointer(r->sink, "request->sink", error))
         return false;
     if (r->reserved != 0)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "reserved",
@@ -54,7 +41,7 @@ static bool take_read(Read *read, const sprov_read_request *from, GError **error
 static bool run_read(Read *read, sprov_read_result *result)
 {
     DkrWork work = {read_attempt, read_may_repeat, read};
-    bool ok = run_work(read->gc, &work);
+    bool ok = glue_work(read->gc, &work);
     if (ok && result) {
         result->mode = read->result.mode;
         result->size = read->result.size;
@@ -66,8 +53,7 @@ static bool run_read(Read *read, sprov_read_result *result)
 }
 
 sprov_status glue_read_file(sprov_sandbox *sandbox, const sprov_read_request *request,
-                            const sprov_call *call, sprov_read_result *result,
-                            sprov_error *error)
+                            const sprov_call *call, sprov_read_result *result, sprov_error *error)
 {
     GlueCall gc;
     Read read = {.gc = &gc};
@@ -88,10 +74,14 @@ typedef struct {
 static bool write_attempt(void *ctx, DkrLife *life, GError **error)
 {
     Write *write = ctx;
-    DkrSource source = glue_source(&write->source);
-    return dkr_file_write(&write->gc->provider->context, life, write->request.path,
-                          write->request.mode, write->source.source.size, &source,
-                          &write->gc->wait, error);
+    DkrFileWrite file = {.path = write->request.path,
+                         .mode = write->request.mode,
+                         .size = write->source.source.size,
+                         .source = glue_source(&write->source)};
+    bool ok =
+        dkr_files_write(&write->gc->provider->context, life, &file, 1, &write->gc->wait, error);
+    dkr_file_write_clear(&file);
+    return ok;
 }
 
 static bool write_may_repeat(void *ctx)
@@ -99,23 +89,23 @@ static bool write_may_repeat(void *ctx)
     return !((const Write *)ctx)->source.touched;
 }
 
-static bool take_write(Write *write, const sprov_write_request *from, GError **error)
+bool glue_take_write(sprov_write_request *r, GlueSource *source, const sprov_provider *provider,
+                     const sprov_write_request *from, GError **error)
 {
-    sprov_write_request *r = &write->request;
-    if (!glue_take_request(r, sizeof *r, from, "request", error) || !check_path(r->path, error) ||
+    if (!glue_take_request(r, sizeof *r, from, "request", error) ||
+        !glue_check_path(r->path, error) ||
         !glue_check_pointer(r->source, "request->source", error))
         return false;
     if (r->mode > 0777)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "bad-mode",
                         "mode 0%o: permission bits go from 0001 to 0777", r->mode);
-    return glue_take_source(&write->source, write->gc->provider, r->source, "request->source",
-                            error);
+    return glue_take_source(source, provider, r->source, "request->source", error);
 }
 
 static bool run_write(Write *write)
 {
     DkrWork work = {write_attempt, write_may_repeat, write};
-    bool ok = run_work(write->gc, &work);
+    bool ok = glue_work(write->gc, &work);
     glue_source_done(&write->source);
     return ok;
 }
@@ -126,6 +116,7 @@ sprov_status glue_write_file(sprov_sandbox *sandbox, const sprov_write_request *
     GlueCall gc;
     Write write = {.gc = &gc};
     bool ok = glue_begin_sandbox(&gc, sandbox, call, -1, error) &&
-              take_write(&write, request, &gc.failure) && run_write(&write);
+              glue_take_write(&write.request, &write.source, gc.provider, request, &gc.failure) &&
+              run_write(&write);
     return glue_end(&gc, ok);
 }
