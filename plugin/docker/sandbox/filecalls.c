@@ -94,17 +94,28 @@ void dkr_file_write_clear(DkrFileWrite *file)
     g_clear_error(&file->failure);
 }
 
-/* The first failure, or why none of them was tried. */
+static bool was_reached(const GError *failure)
+{
+    return !spr_error_is(failure, SPR_E_CANCELLED, "not-reached");
+}
+
+/* The error of the first that failed; of the first that was not reached when none did. */
 static bool judge(DkrFileWrite *files, gsize count, GError **error)
 {
+    const GError *first = NULL;
     for (gsize i = 0; i < count; i++) {
-        if (!files[i].failure)
-            continue;
-        if (error)
-            *error = g_error_copy(files[i].failure);
-        return false;
+        const GError *failure = files[i].failure;
+        if (failure && (!first || (was_reached(failure) && !was_reached(first))))
+            first = failure;
     }
-    return true;
+    if (first && error)
+        *error = g_error_copy(first);
+    return !first;
+}
+
+static void set_not_reached(DkrFileWrite *file)
+{
+    spr_fail(&file->failure, SPR_E_CANCELLED, "not-reached", "%s: was not reached", file->path);
 }
 
 static bool is_final(const GError *failure)
@@ -120,8 +131,7 @@ static bool write_by_engine(const Call *call, DkrFileWrite *files, gsize count, 
     for (gsize i = 0; i < count; i++) {
         DkrFileWrite *file = &files[i];
         if (over)
-            spr_fail(&file->failure, SPR_E_CANCELLED, "cancelled", "%s: was not reached",
-                     file->path);
+            set_not_reached(file);
         else if (!dkr_file_write(call->venue.context, call->life, file->path, file->mode,
                                  file->size, &file->source, call->wait, &file->failure))
             over = is_final(file->failure);
@@ -129,22 +139,28 @@ static bool write_by_engine(const Call *call, DkrFileWrite *files, gsize count, 
     return judge(files, count, error);
 }
 
-/* What a source said when it gave up is the answer for its file. */
+/* What a source said when it gave up is the answer for its file; what else ended the transfer, for
+ * the first that was not reached. */
 static void take_failures(DkrFileWrite *files, const SprFileWrite *asked, DkrFeed *feeds,
-                          gsize count, GError *why)
+                          gsize count, const GError *why)
 {
-    bool told = false;
+    bool told = !why;
     for (gsize i = 0; i < count; i++) {
-        if (feeds[i].error) {
+        if (feeds[i].error)
             g_propagate_prefixed_error(&files[i].failure, g_steal_pointer(&feeds[i].error),
                                        "%s: ", files[i].path);
-            told = true;
-        } else if (why && !told && asked[i].errno_value == ECANCELED) {
-            files[i].failure = g_error_copy(why);
-            told = true;
-        } else if (asked[i].errno_value != 0) {
+        told = told || files[i].failure;
+    }
+    for (gsize i = 0; i < count; i++) {
+        if (files[i].failure || asked[i].errno_value == 0)
+            continue;
+        if (asked[i].errno_value != ECANCELED)
             spr_file_fail(&files[i].failure, asked[i].errno_value, files[i].path);
-        }
+        else if (told)
+            set_not_reached(&files[i]);
+        else
+            files[i].failure = g_error_copy(why);
+        told = true;
     }
 }
 

@@ -77,7 +77,8 @@ static void refuse(Exec *exec, const char *who)
     GError *reason = NULL;
     spr_fail(&reason, SPR_E_REFUSED, "refused", "the caller's %s asked to stop", who);
     end_tree(exec, reason);
-    exec->sinks[SPR_WIRE_OUT] = exec->sinks[SPR_WIRE_ERR] = NULL;
+    if (!exec->command->files) /* it tells yet how far it came */
+        exec->sinks[SPR_WIRE_OUT] = exec->sinks[SPR_WIRE_ERR] = NULL;
 }
 
 static bool give_credit(Exec *exec, SprWireStream stream, gsize size, GError **error)
@@ -106,7 +107,6 @@ static bool on_output(Exec *exec, const SprFrame *frame, GError **error)
     if (sink && r.left > 0)
         flow = sink->write(sink->ctx, r.at, r.left);
     if (flow == SPR_FLOW_ENOUGH) {
-        g_clear_error(&exec->reason);
         exec->done = true;
         return true;
     }

@@ -419,9 +419,11 @@ void sup_command_end(SupCommand *command, int signal, SprWireScope scope, int64_
     bool ends = scope == SPR_WIRE_TREE && (signal == SIGKILL || grace_ms > 0);
     command->kill_asked |= ends;
     if (command->flags & SPR_WIRE_RUN_FILES) {
-        /* Its keeper listens to these alone. */
+        /* Its keeper listens to its streams alone. One that takes bytes still tells how far it
+         * came. */
         sup_input_close(&command->input);
-        sup_stream_close(&command->out);
+        if (!(command->flags & SPR_WIRE_RUN_STDIN))
+            sup_stream_close(&command->out);
         sup_command_expect_end(command, 0);
         return;
     }

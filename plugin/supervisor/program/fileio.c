@@ -11,7 +11,7 @@
 
 static struct {
     int in, out;
-    bool broken;
+    bool in_broken, out_broken;
     size_t out_size, in_at, in_size;
     uint32_t chunk; /* bytes left of it */
     uint8_t out_bytes[OUT_ROOM], in_bytes[IN_ROOM];
@@ -21,26 +21,26 @@ void sup_fileio_begin(int in, int out)
 {
     io.in = in;
     io.out = out;
-    io.broken = false;
+    io.in_broken = io.out_broken = false;
     io.out_size = io.in_at = io.in_size = 0;
     io.chunk = 0;
 }
 
 bool sup_fileio_is_broken(void)
 {
-    return io.broken;
+    return io.in_broken || io.out_broken;
 }
 
 /* ----------------------------------------------------------------------------- records */
 
 void sup_fileio_flush(void)
 {
-    for (size_t at = 0; at < io.out_size && !io.broken;) {
+    for (size_t at = 0; at < io.out_size && !io.out_broken;) {
         ssize_t n = write(io.out, io.out_bytes + at, io.out_size - at);
         if (n > 0)
             at += (size_t)n;
         else if (errno != EINTR)
-            io.broken = true;
+            io.out_broken = true;
     }
     io.out_size = 0;
 }
@@ -143,7 +143,7 @@ static int send_rest(int fd, uint64_t left, bool known)
 {
     bool by_splice = known;
     sup_fileio_flush();
-    while (left > 0 && !io.broken) {
+    while (left > 0 && !io.out_broken) {
         size_t most = left < BLOCK ? (size_t)left : BLOCK;
         ssize_t n = by_splice ? splice(fd, NULL, io.out, NULL, most, 0) : gather(fd, most);
         if (n < 0 && errno == EINTR)
@@ -153,7 +153,7 @@ static int send_rest(int fd, uint64_t left, bool known)
             continue;
         }
         if (n < 0 && errno == EPIPE)
-            io.broken = true;
+            io.out_broken = true;
         if (n < 0)
             return errno;
         if (n == 0)
@@ -209,13 +209,13 @@ static bool fill(void)
     if (io.in_at == io.in_size)
         io.in_at = io.in_size = 0;
     sup_fileio_flush();
-    while (!io.broken) {
+    while (!io.in_broken) {
         ssize_t n = read(io.in, io.in_bytes + io.in_size, IN_ROOM - io.in_size);
         if (n > 0) {
             io.in_size += (size_t)n;
             return true;
         }
-        io.broken = n == 0 || errno != EINTR;
+        io.in_broken = n == 0 || errno != EINTR;
     }
     return false;
 }
@@ -256,8 +256,8 @@ bool sup_fileio_next(SupFileItem *item)
     item->mtime_ns = (int64_t)spr_wire_get(&r, 8);
     item->path = spr_wire_get_text(&r);
     item->target = spr_wire_get_text(&r);
-    io.broken |= r.bad || r.left > 0 || kind < SPR_FILE_FILE || kind > SPR_FILE_SET_DIRECTORY;
-    return !io.broken;
+    io.in_broken |= r.bad || r.left > 0 || kind < SPR_FILE_FILE || kind > SPR_FILE_SET_DIRECTORY;
+    return !io.in_broken;
 }
 
 size_t sup_fileio_take(const uint8_t **ret_bytes)

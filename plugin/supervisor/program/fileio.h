@@ -1,7 +1,7 @@
 /*
  * The two streams of one request about files (filerecords.h): items in, records out, both buffered.
  * Blocks on them, so only a keeper may; that is also how its client makes it stop: a stream that
- * ends is broken from then on, and everything below is a no-op. One request at a time.
+ * ends is broken from then on, and nothing more is read or written there. One request at a time.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 void sup_fileio_begin(int in, int out);
 
-/* The client is gone, or broke the rules. */
+/* The client wants it to stop, is gone, or broke the rules. */
 bool sup_fileio_is_broken(void);
 
 /* ----------------------------------------------------------------------------- records */

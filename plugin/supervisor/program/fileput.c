@@ -239,5 +239,5 @@ int sup_fileput(const char *directory, const char **ret_where)
     }
     sup_close(&put.parent);
     sup_close(&put.root);
-    return error;
+    return error == 0 && sup_fileio_is_broken() ? ECANCELED : error;
 }

@@ -203,7 +203,10 @@ static int do_write(char *const argv[])
     SupFileItem item;
     for (uint32_t i = 0; sup_fileio_next(&item) && item.kind == SPR_FILE_FILE; i++)
         sup_fileio_status(write_one(&item), i, "");
-    return finish(0, "", true);
+    if (!sup_fileio_is_broken())
+        return finish(0, "", true);
+    sup_fileio_flush(); /* what became of those before is still worth telling */
+    return ECANCELED;
 }
 
 static int do_put(char *const argv[])
