@@ -11,6 +11,9 @@
 G_STATIC_ASSERT((int)DKR_FILES_RECURSIVE == (int)SPR_FILE_RECURSIVE);
 G_STATIC_ASSERT((int)DKR_FILES_NO_FOLLOW == (int)SPR_FILE_NO_FOLLOW);
 
+#define ARCHIVE_SIZE (16u << 20)
+#define ARCHIVE_API_MINOR 45
+
 /* One call: where, and by which supervisor. */
 typedef struct {
     DkrVenue venue;
@@ -185,18 +188,34 @@ static bool write_supervised(const Call *call, DkrFileWrite *files, gsize count,
     return judge(files, count, error);
 }
 
+/* A large file reaches the container sooner by the engine's own copying than through an exec's
+ * streams: from 1.45 on, where it was measured to be so (26.1: three times, 20.10: not at all). */
+static bool prefers_archive(const Call *call, const DkrFileWrite *file)
+{
+    int api_minor = 0;
+    return file->size >= ARCHIVE_SIZE && file->size != G_MAXUINT64 &&
+           dkr_client_api_minor(call->venue.context->client, call->wait, &api_minor, NULL) &&
+           api_minor >= ARCHIVE_API_MINOR;
+}
+
 bool dkr_files_write(const DkrContext *context, const DkrLife *life, DkrFileWrite *files,
                      gsize count, const SprWait *wait, GError **error)
 {
     g_auto(Call) call = {0};
+    bool done = false;
     if (count == 0)
         return true;
     if (!begin(&call, context, life, NULL, wait, error))
         return false;
     for (gsize i = 0; i < count; i++)
         dkr_file_write_clear(&files[i]);
-    return call.supervisor ? write_supervised(&call, files, count, error)
-                           : write_by_engine(&call, files, count, error);
+    if (!call.supervisor)
+        return write_by_engine(&call, files, count, error);
+    if (count == 1 && prefers_archive(&call, files) &&
+        !dkr_file_write_by_archive(context, life, files->path, files->mode, files->size,
+                                   &files->source, wait, &done, &files->failure))
+        return judge(files, count, error);
+    return done || write_supervised(&call, files, count, error);
 }
 
 /* -------------------------------------------------------------------------- stat and list */
