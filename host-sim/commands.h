@@ -14,6 +14,8 @@ extern const HsCommand hs_cmd_rm;
 extern const HsCommand hs_cmd_ls;
 extern const HsCommand hs_cmd_read;
 extern const HsCommand hs_cmd_write;
+extern const HsCommand hs_cmd_get;
+extern const HsCommand hs_cmd_put;
 extern const HsCommand hs_cmd_ps;
 extern const HsCommand hs_cmd_kill;
 extern const HsCommand hs_cmd_logs;
