@@ -62,10 +62,14 @@ typedef enum {
     SPR_WIRE_PING = 15,
     /* C: nothing. S: DONE, and the server ends; EPERM when it runs the sandbox's main command */
     SPR_WIRE_SHUTDOWN = 16,
-    /* C: u64 process, u64 offset of output, u64 of errors, u32 SPR_WIRE_READY_* that are wanted; flag
-     *    WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's end, the
-     *    command's end */
+    /* C: u64 process, u64 offset of output, u64 of errors, u32 SPR_WIRE_READY_* that are wanted;
+     * flag WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's
+     * end, the command's end */
     SPR_WIRE_WATCH = 17,
+    /* C: before HELLO, by a relay of the program itself: with two descriptors (SCM_RIGHTS) from
+     * which and to which all further frames go. No answer; the socket stays open as long as they do
+     */
+    SPR_WIRE_LEND = 18,
 
     /* S: u64 process, u32 pid */
     SPR_WIRE_STARTED = 64,
