@@ -91,7 +91,7 @@ typedef enum {
 } SprWireType;
 
 /* Of HELLO. */
-#define SPR_WIRE_FEATURE_FILES (UINT64_C(1) << 0) /* SPR_WIRE_RUN_FILES */
+#define SPR_WIRE_FEATURE_FILES (1u << 1) /* SPR_WIRE_RUN_FILES */
 
 typedef enum {
     SPR_WIRE_IN = 0,
@@ -122,7 +122,7 @@ enum {
     SPR_WIRE_RUN_STDIN = 1u << 3,       /* fed by the client; else end of file at once */
     SPR_WIRE_RUN_HOLD = 1u << 4,        /* detached: wait rather than drop */
     SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5, /* detached: retain 0 bytes; else 0 means the default */
-    SPR_WIRE_RUN_FILES = 1u << 6         /* no command but a request of filerecords.h; alone */
+    SPR_WIRE_RUN_FILES = 1u << 7         /* no command but a request of filerecords.h; alone */
 };
 
 typedef enum {
