@@ -19,6 +19,7 @@
 #define SPR_WIRE_MAX_RUN (2u << 20)
 #define SPR_WIRE_MAX_STRINGS 65536u  /* in one RUN */
 #define SPR_WIRE_STDIN_WINDOW 65536u /* what a client may send before the first CREDIT */
+#define SPR_WIRE_FILES_WINDOW 524288u /* the same of a RUN with FILES */
 #define SPR_WIRE_INSTANCE 16         /* bytes of the server's random id */
 
 /* "C:" is sent by the client, "S:" by the server. Types below 64 open or use a channel; an
@@ -87,8 +88,10 @@ typedef enum {
     SPR_WIRE_PROCESS = 70,
     /* S: u32 errno; the server closes the connection after it */
     SPR_WIRE_ERROR = 71
-    /* From 128 on: files, by a feature bit of HELLO. */
 } SprWireType;
+
+/* Of HELLO. */
+#define SPR_WIRE_FEATURE_FILES (UINT64_C(1) << 0) /* SPR_WIRE_RUN_FILES */
 
 typedef enum {
     SPR_WIRE_IN = 0,
@@ -118,7 +121,8 @@ enum {
     SPR_WIRE_RUN_DETACHED = 1u << 2,    /* answered by STARTED; outlives the connection */
     SPR_WIRE_RUN_STDIN = 1u << 3,       /* fed by the client; else end of file at once */
     SPR_WIRE_RUN_HOLD = 1u << 4,        /* detached: wait rather than drop */
-    SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5 /* detached: retain 0 bytes; else 0 means the default */
+    SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5, /* detached: retain 0 bytes; else 0 means the default */
+    SPR_WIRE_RUN_FILES = 1u << 6         /* no command but a request of filerecords.h; alone */
 };
 
 typedef enum {

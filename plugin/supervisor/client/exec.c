@@ -15,8 +15,9 @@ typedef struct {
     const SprSource *source; /* NULL once it ended */
     const SprSink *sinks[3]; /* by stream */
     SprChannel *channel;
+    GByteArray *first; /* frames that travel together, until they are sent */
     guint64 taken[3], uncredited[3];
-    guint64 stdin_credit;
+    guint64 stdin_credit, stdin_window;
     bool source_waits; /* it said AGAIN */
     bool done;
     bool lost;
@@ -36,6 +37,20 @@ static gint64 with_confirmation(gint64 ms)
     return ms > SPR_NEVER / 4 ? -1 : ms + CONFIRM_MS;
 }
 
+/* Behind RUN, also while that one is not sent yet. */
+static bool send_frame(Exec *exec, SprWireType type, const void *bytes, gsize size, GError **error)
+{
+    if (!exec->first)
+        return spr_channel_send(exec->channel, type, SPR_WIRE_IN, 0, bytes, size, error);
+    guint8 header[SPR_WIRE_HEADER];
+    spr_wire_put_header(header, (SprWireHeader){.size = (guint32)size,
+                                                .channel = spr_channel_id(exec->channel),
+                                                .type = (guint8)type});
+    g_byte_array_append(exec->first, header, sizeof header);
+    g_byte_array_append(exec->first, bytes, (guint)size);
+    return true;
+}
+
 /* Asks for the end of the tree, once. */
 static void end_tree(Exec *exec, GError *reason)
 {
@@ -50,7 +65,7 @@ static void end_tree(Exec *exec, GError *reason)
     spr_wire_put(&w, grace_ms > 0 ? SIGTERM : SIGKILL, 4);
     spr_wire_put(&w, SPR_WIRE_TREE, 4);
     spr_wire_put(&w, (guint64)grace_ms, 8);
-    spr_channel_send(exec->channel, SPR_WIRE_KILL, SPR_WIRE_IN, 0, payload, sizeof payload, NULL);
+    send_frame(exec, SPR_WIRE_KILL, payload, sizeof payload, NULL);
     exec->ending = true;
     exec->reason = reason;
     exec->source = NULL;
@@ -62,7 +77,8 @@ static void refuse(Exec *exec, const char *who)
     GError *reason = NULL;
     spr_fail(&reason, SPR_E_REFUSED, "refused", "the caller's %s asked to stop", who);
     end_tree(exec, reason);
-    exec->sinks[SPR_WIRE_OUT] = exec->sinks[SPR_WIRE_ERR] = NULL;
+    if (!exec->command->files) /* it tells yet how far it came */
+        exec->sinks[SPR_WIRE_OUT] = exec->sinks[SPR_WIRE_ERR] = NULL;
 }
 
 static bool give_credit(Exec *exec, SprWireStream stream, gsize size, GError **error)
@@ -87,7 +103,14 @@ static bool on_output(Exec *exec, const SprFrame *frame, GError **error)
         return spr_channel_break(exec->channel, "its output has a gap", error);
     exec->taken[stream] += r.left;
     const SprSink *sink = exec->sinks[stream];
-    if (sink && r.left > 0 && sink->write(sink->ctx, r.at, r.left) != SPR_FLOW_CONTINUE)
+    SprFlow flow = SPR_FLOW_CONTINUE;
+    if (sink && r.left > 0)
+        flow = sink->write(sink->ctx, r.at, r.left);
+    if (flow == SPR_FLOW_ENOUGH) {
+        exec->done = true;
+        return true;
+    }
+    if (flow != SPR_FLOW_CONTINUE)
         refuse(exec, "sink");
     return give_credit(exec, stream, r.left, error);
 }
@@ -138,7 +161,7 @@ static bool on_frame(Exec *exec, const SprFrame *frame, GError **error)
         return on_start_failed(exec, frame, error);
     case SPR_WIRE_CREDIT:
         exec->stdin_credit += spr_wire_get(&r, 4);
-        if (exec->stdin_credit > SPR_WIRE_STDIN_WINDOW)
+        if (exec->stdin_credit > exec->stdin_window)
             return spr_channel_break(exec->channel, "it gave more credit than it has", error);
         return true;
     case SPR_WIRE_STDIN_GONE:
@@ -165,11 +188,10 @@ static bool feed(Exec *exec, GError **error)
     }
     if (count == 0) {
         exec->source = NULL;
-        return spr_channel_send(exec->channel, SPR_WIRE_STDIN_CLOSE, SPR_WIRE_IN, 0, NULL, 0,
-                                error);
+        return send_frame(exec, SPR_WIRE_STDIN_CLOSE, piece, 0, error);
     }
     exec->stdin_credit -= count;
-    return spr_channel_send(exec->channel, SPR_WIRE_STDIN, SPR_WIRE_IN, 0, piece, count, error);
+    return send_frame(exec, SPR_WIRE_STDIN, piece, count, error);
 }
 
 /* It could not be confirmed, and nobody waits longer. */
@@ -220,7 +242,9 @@ static bool step(Exec *exec, GError **error)
     gint64 until = can_feed && !exec->source_waits ? 0 : SPR_NEVER;
     SprFrame frame;
     GError *why = NULL;
-    if (!spr_channel_next(exec->channel, &exec->limit, &ready, until, &frame, &why))
+    gint64 stall_ms = exec->source_waits || exec->ending ? 0 : exec->command->stall_ms;
+    SprWait limit = spr_wait_within(&exec->limit, stall_ms > 0 ? stall_ms : -1);
+    if (!spr_channel_next(exec->channel, &limit, &ready, until, &frame, &why))
         return on_wait_over(exec, why, error);
     if (ready.revents)
         exec->source_waits = false;
@@ -235,10 +259,15 @@ static bool send_run(Exec *exec, GError **error)
         spr_codec_run(exec->command, &options, spr_channel_id(exec->channel), &size, error);
     if (!frame)
         return false;
-    bool sent = spr_channel_send_secret(exec->channel, frame, size, error);
-    explicit_bzero(frame, size);
-    g_free(frame);
-    return sent;
+    exec->first = g_byte_array_new_take(frame, size);
+    bool ok = true;
+    /* What a file gets is there at once, or soon; a command must not wait for its input. */
+    for (int i = 0; i < 2 && ok && exec->command->files && exec->source && !exec->source_waits; i++)
+        ok = feed(exec, error);
+    g_autoptr(GByteArray) first = g_steal_pointer(&exec->first);
+    ok = ok && spr_channel_send_secret(exec->channel, first->data, first->len, error);
+    explicit_bzero(first->data, first->len);
+    return ok;
 }
 
 static bool finish(Exec *exec, SprExit *ret_exit, GError **error)
@@ -273,7 +302,10 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .source = source,
                  .sinks = {NULL, out, err},
                  .channel = channel,
-                 .stdin_credit = SPR_WIRE_STDIN_WINDOW};
+                 .stdin_window = SPR_WIRE_STDIN_WINDOW};
+    if (command->files)
+        exec.stdin_window = SPR_WIRE_FILES_WINDOW;
+    exec.stdin_credit = exec.stdin_window;
     if (!send_run(&exec, error))
         return false;
     while (!exec.done) {

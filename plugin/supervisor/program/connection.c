@@ -161,7 +161,7 @@ static bool say_hello(SupConnection *connection, SprWireReader *r)
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 2);
-    spr_wire_put(&w, 0, 8);
+    spr_wire_put(&w, SPR_WIRE_FEATURE_FILES, 8);
     spr_wire_put_bytes(&w, connections.instance, SPR_WIRE_INSTANCE);
     spr_wire_put(&w, (uint64_t)getpid(), 4);
     spr_wire_put(&w, getuid(), 4);
