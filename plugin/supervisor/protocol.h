@@ -20,13 +20,18 @@
 #define SPR_WIRE_MAX_STRINGS 65536u  /* in one RUN */
 #define SPR_WIRE_STDIN_WINDOW 65536u /* what a client may send before the first CREDIT */
 #define SPR_WIRE_INSTANCE 16         /* bytes of the server's random id */
+#define SPR_WIRE_NONCE 16            /* bytes that tell one dialed connection from another */
+
+/* Features of HELLO. */
+#define SPR_WIRE_FEATURE_DIAL (1u << 0) /* DIAL, and on what it dialed PIPES and DISCARD */
 
 /* "C:" is sent by the client, "S:" by the server. Types below 64 open or use a channel; an
  * unknown type ends the connection, so both sides send only what HELLO agreed on. */
 typedef enum {
     /* C: u32 magic, u16 lowest version, u16 highest version, u64 features.
      * S: u32 magic, u16 version, u16 0, u64 features, u8[16] instance, u32 pid, u32 uid, u32 gid,
-     *    u32 commands at once */
+     *    u32 commands at once. On a connection that the server dialed it says so unasked, with
+     *    u8[16] nonce behind it (zeros at its boot), and the client says none. */
     SPR_WIRE_HELLO = 1,
     /* C: SprWireRun, see below */
     SPR_WIRE_RUN = 2,
@@ -65,6 +70,12 @@ typedef enum {
      *    WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's end, the
      *    command's end */
     SPR_WIRE_WATCH = 17,
+    /* C: u8[16] nonce, path of a socket to connect to, NUL-terminated. S: DONE, once it is
+     * connected and greeted */
+    SPR_WIRE_DIAL = 18,
+    /* C: nothing, but with it up to two descriptors of pipes: what comes out of them is read and
+     *    thrown away; no answer */
+    SPR_WIRE_DISCARD = 19,
 
     /* S: u64 process, u32 pid */
     SPR_WIRE_STARTED = 64,
@@ -114,7 +125,8 @@ enum {
     SPR_WIRE_RUN_DETACHED = 1u << 2,    /* answered by STARTED; outlives the connection */
     SPR_WIRE_RUN_STDIN = 1u << 3,       /* fed by the client; else end of file at once */
     SPR_WIRE_RUN_HOLD = 1u << 4,        /* detached: wait rather than drop */
-    SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5 /* detached: retain 0 bytes; else 0 means the default */
+    SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5, /* detached: retain 0 bytes; else 0 means the default */
+    SPR_WIRE_RUN_PIPES = 1u << 6 /* two descriptors come with it: the command's output and errors */
 };
 
 typedef enum {

@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include "command.h"
+#include "leftover.h"
 #include "request.h"
 
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define MAX_CONNECTIONS 256
@@ -146,30 +148,58 @@ static void write_out(SupConnection *connection)
 
 /* ------------------------------------------------------------------------------- input */
 
-static bool say_hello(SupConnection *connection, SprWireReader *r)
+/* nonce: behind the greeting of a connection that was dialed, else NULL. */
+static bool greet(SupConnection *connection, const uint8_t *nonce)
 {
-    uint32_t magic = (uint32_t)spr_wire_get(r, 4);
-    uint32_t lowest = (uint32_t)spr_wire_get(r, 2), highest = (uint32_t)spr_wire_get(r, 2);
-    spr_wire_get(r, 8);
-    if (r->bad || magic != SPR_WIRE_MAGIC || lowest > SPR_WIRE_VERSION ||
-        highest < SPR_WIRE_VERSION)
-        return false;
-    uint8_t payload[48];
+    uint8_t payload[48 + SPR_WIRE_NONCE];
     SprWireWriter w = {payload, sizeof payload, false};
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 2);
-    spr_wire_put(&w, 0, 8);
+    spr_wire_put(&w, SPR_WIRE_FEATURE_DIAL, 8);
     spr_wire_put_bytes(&w, connections.instance, SPR_WIRE_INSTANCE);
     spr_wire_put(&w, (uint64_t)getpid(), 4);
     spr_wire_put(&w, getuid(), 4);
     spr_wire_put(&w, getgid(), 4);
     spr_wire_put(&w, SUP_MAX_COMMANDS, 4);
+    if (nonce)
+        spr_wire_put_bytes(&w, nonce, SPR_WIRE_NONCE);
     connection->greeted = true;
     return sup_connection_send(
         connection,
         (SprWireHeader){.size = (uint32_t)(sizeof payload - w.left), .type = SPR_WIRE_HELLO},
         payload);
+}
+
+static bool say_hello(SupConnection *connection, SprWireReader *r)
+{
+    uint32_t magic = (uint32_t)spr_wire_get(r, 4);
+    uint32_t lowest = (uint32_t)spr_wire_get(r, 2), highest = (uint32_t)spr_wire_get(r, 2);
+    spr_wire_get(r, 8);
+    return !r->bad && magic == SPR_WIRE_MAGIC && lowest <= SPR_WIRE_VERSION &&
+           highest >= SPR_WIRE_VERSION && greet(connection, NULL);
+}
+
+static bool dial(SupConnection *connection, uint32_t channel, SprWireReader *r)
+{
+    uint8_t nonce[SPR_WIRE_NONCE];
+    for (size_t i = 0; i < sizeof nonce; i++)
+        nonce[i] = (uint8_t)spr_wire_get(r, 1);
+    const char *path = spr_wire_get_text(r);
+    if (r->bad)
+        return false;
+    sup_connection_done(connection, channel, sup_connection_dial(path, nonce), 0, 0);
+    return true;
+}
+
+static bool discard(SupConnection *connection)
+{
+    int given[2];
+    if (!sup_connection_take_given(connection, given))
+        return false;
+    for (int i = 0; i < 2; i++)
+        sup_leftover_read(given[i]);
+    return true;
 }
 
 static bool shut_down(SupConnection *connection, uint32_t channel)
@@ -202,6 +232,10 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
         return true;
     case SPR_WIRE_SHUTDOWN:
         return shut_down(connection, header.channel);
+    case SPR_WIRE_DIAL:
+        return dial(connection, header.channel, &r);
+    case SPR_WIRE_DISCARD:
+        return discard(connection);
     default:
         return sup_request(connection, header, &r);
     }
@@ -275,10 +309,52 @@ static void serve_input(SupConnection *connection)
     }
 }
 
+static void close_given(SupConnection *connection)
+{
+    for (int i = 0; i < 2; i++)
+        sup_close(&connection->given[i]);
+}
+
+bool sup_connection_take_given(SupConnection *connection, int given[2])
+{
+    memcpy(given, connection->given, sizeof connection->given);
+    connection->given[0] = connection->given[1] = -1;
+    return given[0] >= 0;
+}
+
+/* They belong to the frame whose first byte they came with, and a client sends that one alone. */
+static void keep_given(SupConnection *connection, struct msghdr *msg)
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+        return;
+    close_given(connection);
+    memcpy(connection->given, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+}
+
+/* From inside the sandbox nobody has descriptors to give. */
+static ssize_t receive(SupConnection *connection)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof connection->given)];
+        struct cmsghdr align;
+    } space;
+    struct iovec iov = {connection->in + connection->in_size,
+                        connection->in_room - connection->in_size};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (connection->dialed) {
+        msg.msg_control = space.bytes;
+        msg.msg_controllen = sizeof space.bytes;
+    }
+    ssize_t n = recvmsg(connection->watch.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (n > 0 && connection->dialed)
+        keep_given(connection, &msg);
+    return n;
+}
+
 static void read_in(SupConnection *connection)
 {
-    ssize_t n = recv(connection->watch.fd, connection->in + connection->in_size,
-                     connection->in_room - connection->in_size, MSG_DONTWAIT);
+    ssize_t n = receive(connection);
     if (n > 0) {
         connection->in_size += (size_t)n;
         serve_input(connection);
@@ -297,13 +373,14 @@ static void on_ready(SupWatch *watch, uint32_t events)
         read_in(connection);
 }
 
-bool sup_connection_open(int fd)
+static SupConnection *connection_new(int fd)
 {
     if (connections.count >= MAX_CONNECTIONS)
-        return false;
+        return NULL;
     SupConnection *connection = calloc(1, sizeof *connection);
     if (!connection)
-        return false;
+        return NULL;
+    connection->given[0] = connection->given[1] = -1;
     connection->in = map(IN_ROOM);
     connection->in_room = IN_ROOM;
     connection->out = map(OUT_ROOM);
@@ -316,11 +393,40 @@ bool sup_connection_open(int fd)
         if (connection->out)
             munmap(connection->out, OUT_ROOM);
         free(connection);
-        return false;
+        return NULL;
     }
     sup_list_append(&connections.all, &connection->link);
     connections.count++;
-    return true;
+    return connection;
+}
+
+bool sup_connection_open(int fd)
+{
+    return connection_new(fd) != NULL;
+}
+
+/* Never waits: a socket whose queue is full is as good as none. */
+int sup_connection_dial(const char *path, const uint8_t nonce[SPR_WIRE_NONCE])
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof name.sun_path)
+        return ENAMETOOLONG;
+    memcpy(name.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&name, sizeof name) < 0) {
+        int error = errno;
+        sup_close(&fd);
+        return error;
+    }
+    SupConnection *connection = connection_new(fd);
+    if (!connection) {
+        sup_close(&fd);
+        return ENOMEM;
+    }
+    connection->dialed = true;
+    greet(connection, nonce);
+    write_out(connection);
+    return 0;
 }
 
 static void connection_close(SupConnection *connection)
@@ -328,6 +434,7 @@ static void connection_close(SupConnection *connection)
     sup_commands_orphan(connection);
     sup_requests_drop(connection);
     sup_watch_close(&connection->watch);
+    close_given(connection);
     explicit_bzero(connection->in, connection->in_size);
     munmap(connection->in, connection->in_room);
     munmap(connection->out, OUT_ROOM);

@@ -20,12 +20,20 @@ typedef struct SupConnection {
     bool blocked;     /* the peer does not read; whoever has output waits */
     SupLink commands; /* not answered yet, started on it */
     SupLink requests; /* waiting for a process */
+    bool dialed;      /* by us: descriptors may come */
+    int given[2];     /* that came and no frame has taken yet, or -1 */
 } SupConnection;
 
 void sup_connections_init(void);
 
 /* Takes the descriptor; false when there are too many. */
 bool sup_connection_open(int fd);
+
+/* Connects to a socket of a client and greets it; 0 or errno. */
+int sup_connection_dial(const char *path, const uint8_t nonce[SPR_WIRE_NONCE]);
+
+/* Moves the descriptors that came with a frame; false when there are none. */
+bool sup_connection_take_given(SupConnection *connection, int given[2]);
 
 /* Writes what is there, closes what is broken. */
 void sup_connections_flush(void);
