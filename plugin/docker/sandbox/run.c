@@ -82,6 +82,20 @@ static bool is_start_failure(const GError *why, const SprExit *exit)
            exit->out_bytes + exit->err_bytes == 0;
 }
 
+/* Over a connection of its own where there can be one, which a call that did not end as it should
+ * takes with it. */
+static bool exec_there(const DkrVenue *venue, SprSupervisor *shared, const SprCommand *command,
+                       const SprSource *source, const SprSink *out, const SprSink *err,
+                       const SprWait *wait, SprExit *ret_exit, GError **error)
+{
+    SprSupervisor *own = dkr_link_take_own(venue->link, shared, wait);
+    bool ok =
+        spr_supervisor_exec(own ? own : shared, command, source, out, err, wait, ret_exit, error);
+    if (own)
+        dkr_link_give_back(venue->link, own, ok && !(ret_exit->flags & SPR_EXIT_UNCONFIRMED));
+    return ok;
+}
+
 static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, const char *user,
                            const DkrCommand *command, const SprWait *wait,
                            DkrCommandResult *ret_result, GError **error)
@@ -98,9 +112,9 @@ static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, con
     SprSink out = {(void *)&command->out, write_sink}, err = {(void *)&command->err, write_sink};
     SprExit exit = {0};
     GError *why = NULL;
-    bool ok = spr_supervisor_exec(supervisor, &asked, command->source.read ? &feed.adapted : NULL,
-                                  command->out.write ? &out : NULL,
-                                  command->err.write ? &err : NULL, wait, &exit, &why);
+    bool ok = exec_there(venue, supervisor, &asked, command->source.read ? &feed.adapted : NULL,
+                         command->out.write ? &out : NULL, command->err.write ? &err : NULL, wait,
+                         &exit, &why);
     if (ok || !is_start_failure(why, &exit))
         take_exit(&exit, ret_result);
     if (!ok && why->code == SPR_E_IO && !spr_error_is(why, SPR_E_IO, "keeper-lost"))
