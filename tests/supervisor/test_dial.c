@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -231,4 +232,40 @@ Test(dial, a_discard_of_nothing_ends_the_connection)
         n = read(fd, answer, sizeof answer);
     cr_expect_eq(n, 0);
     close(fd);
+}
+
+/* ------------------------------------------------------------------------------- silence */
+
+static bool give_up(void *ctx, GError **error)
+{
+    (*(int *)ctx)++;
+    return spr_fail(error, SPR_E_NOT_READY, "paused", "frozen");
+}
+
+/* As in a sandbox that is paused: what was asked for meanwhile must not run later. */
+Test(dial, a_frozen_program_is_noticed_and_begins_nothing_when_it_goes_on)
+{
+    SprSupervisor *own = dial();
+    g_autofree char *path = g_strdup_printf("%s/ran", sandbox.directory);
+    g_autofree char *text = g_strdup_printf(">%s", path);
+    int asked = 0;
+    kill(sandbox.supervisor, SIGSTOP);
+    SprCommand command = {.command = text, .on_silence = give_up, .silence_ctx = &asked};
+    g_auto(Ran) ran = run_command(own, &command, NULL, NULL);
+    cr_expect(!ran.ok && spr_error_is(ran.error, SPR_E_NOT_READY, "paused"));
+    cr_expect_eq(asked, 1);
+    spr_supervisor_unref(own);
+    kill(sandbox.supervisor, SIGCONT);
+    g_auto(Ran) after = run_shell(supervisor, "echo on");
+    cr_expect_str_eq(after.out->str, "on\n");
+    cr_expect_neq(access(path, F_OK), 0, "it ran");
+}
+
+Test(dial, a_command_that_is_silent_for_long_is_not_taken_for_a_frozen_program)
+{
+    g_autoptr(SprSupervisor) own = dial();
+    int asked = 0;
+    SprCommand command = {.command = "sleep 4", .on_silence = give_up, .silence_ctx = &asked};
+    g_auto(Ran) ran = run_command(own, &command, NULL, NULL);
+    cr_expect(ran.ok && asked == 0);
 }

@@ -10,6 +10,8 @@
 #define WINDOW (512u * 1024) /* credit for each stream */
 #define CREDIT_STEP (WINDOW / 4)
 #define CONFIRM_MS 4000 /* the program's own patience with a tree is 2 s */
+#define SILENT_MS 1000  /* before the program is asked whether it is there, */
+#define ANSWER_MS 2000  /* and how long it has for that */
 #define DRAIN_MS 100    /* for children that keep a pipe open */
 #define FIRST_READ 4096
 #define LARGE_READ (256 * 1024)
@@ -27,6 +29,8 @@ typedef struct {
     bool by_pipes;     /* output comes through these, else in frames */
     SprTap taps[3];    /* by stream */
     guint8 *large;     /* LARGE_READ, made for who writes much */
+    bool heard, pinged; /* the program took the command up; it was asked whether it did */
+    gint64 silent_at_us;
     bool done;
     bool lost;
     SprExit result;
@@ -206,6 +210,7 @@ static bool on_start_failed(Exec *exec, const SprFrame *frame, GError **error)
 static bool on_frame(Exec *exec, const SprFrame *frame, GError **error)
 {
     SprWireReader r = {frame->payload, frame->header.size, false};
+    exec->heard = true;
     switch (frame->header.type) {
     case SPR_WIRE_OUTPUT:
         return on_output(exec, frame, error);
@@ -221,6 +226,9 @@ static bool on_frame(Exec *exec, const SprFrame *frame, GError **error)
     case SPR_WIRE_STDIN_GONE:
         exec->source = NULL;
         return true;
+    case SPR_WIRE_DONE:
+        return exec->pinged ||
+               spr_channel_break(exec->channel, "it answered what was not asked", error);
     default:
         return spr_channel_break(exec->channel, "it answered what was not asked", error);
     }
@@ -285,6 +293,21 @@ static bool on_wait_over(Exec *exec, GError *why, GError **error)
     return true;
 }
 
+/* A PING behind the RUN is answered when that was taken up. */
+static bool on_silence(Exec *exec, GError **error)
+{
+    const SprCommand *command = exec->command;
+    exec->silent_at_us = spr_deadline_after(ANSWER_MS);
+    if (!exec->pinged) {
+        exec->pinged = true;
+        return spr_channel_send(exec->channel, SPR_WIRE_PING, SPR_WIRE_IN, 0, NULL, 0, error);
+    }
+    if (command->on_silence(command->silence_ctx, error))
+        return true;
+    end_tree(exec, NULL);
+    return false;
+}
+
 /* One step: feeds the source if it can, then waits for what comes first. */
 static bool step(Exec *exec, GError **error)
 {
@@ -296,7 +319,9 @@ static bool step(Exec *exec, GError **error)
         {.fd = can_feed && exec->source_waits ? exec->source->fd : -1, .events = POLLIN},
         {.fd = exec->taps[SPR_WIRE_OUT].fd, .events = POLLIN},
         {.fd = exec->taps[SPR_WIRE_ERR].fd, .events = POLLIN}};
-    gint64 until = can_feed && !exec->source_waits ? 0 : SPR_NEVER;
+    gint64 until = exec->heard ? SPR_NEVER : exec->silent_at_us;
+    if (can_feed && !exec->source_waits)
+        until = 0;
     SprFrame frame;
     GError *why = NULL;
     if (!spr_channel_next(exec->channel, &exec->limit, ready, G_N_ELEMENTS(ready), until, &frame,
@@ -305,9 +330,11 @@ static bool step(Exec *exec, GError **error)
     if (ready[SPR_WIRE_IN].revents)
         exec->source_waits = false;
     for (int i = SPR_WIRE_OUT; i <= SPR_WIRE_ERR; i++) {
-        if (ready[i].revents)
-            pump(exec, (SprWireStream)i);
+        if (ready[i].revents && pump(exec, (SprWireStream)i) > 0)
+            exec->heard = true;
     }
+    if (!exec->heard && frame.header.type == 0 && g_get_monotonic_time() >= exec->silent_at_us)
+        return on_silence(exec, error);
     return frame.header.type == 0 || on_frame(exec, &frame, error);
 }
 
@@ -386,6 +413,8 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .sinks = {NULL, out, err},
                  .taps = {{.fd = -1}, {.fd = -1}, {.fd = -1}},
                  .channel = channel,
+                 .heard = !command->on_silence,
+                 .silent_at_us = spr_deadline_after(SILENT_MS),
                  .stdin_credit = SPR_WIRE_STDIN_WINDOW};
     bool ok = send_run(&exec, error);
     bool sent = ok;

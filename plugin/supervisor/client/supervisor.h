@@ -70,6 +70,10 @@ typedef struct {
     gint64 grace_ms;               /* between TERM and KILL when it is ended; 0: KILL at once */
     guint16 rows, columns;         /* both nonzero: on a terminal */
     bool wait_background;          /* ends with the last process of its tree */
+    /* Asked when the program gives no sign that it has taken the command up, as in a sandbox that
+     * is paused: true to wait on, false with an error to end the call. May be NULL. */
+    bool (*on_silence)(void *ctx, GError **error);
+    void *silence_ctx;
 } SprCommand;
 
 typedef enum {

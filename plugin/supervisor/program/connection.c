@@ -366,10 +366,10 @@ static void read_in(SupConnection *connection)
 static void on_ready(SupWatch *watch, uint32_t events)
 {
     SupConnection *connection = SUP_CONTAINER(SupConnection, watch, watch);
-    if (events & EPOLLERR)
+    /* Nobody waits for the answers to what was sent before: it is not begun any more. */
+    if (events & (EPOLLERR | EPOLLHUP))
         connection->broken = true;
-    if (!connection->broken && events & (EPOLLIN | EPOLLHUP) &&
-        connection->in_size < connection->in_room)
+    if (!connection->broken && events & EPOLLIN && connection->in_size < connection->in_room)
         read_in(connection);
 }
 
