@@ -240,19 +240,29 @@ const sprov_ext_lifecycle *ep_lifecycle(void)
     return ep_extension(SPROV_EXT_LIFECYCLE);
 }
 
-sprov_provider *ep_open_at(const char *host)
+static sprov_provider *open_provider(const char *host, const char *more)
 {
     sprov_provider *provider = NULL;
     sprov_error error = SPROV_INIT(sprov_error);
-    char *config = ep_format("{\"host\":\"%s\"}", host);
+    char *config = ep_format("{\"host\":\"%s\"%s%s}", host, more ? "," : "", more ? more : "");
     cr_assert_eq(ep_api()->open(NULL, config, &provider, &error), SPROV_OK, "%s", error.message);
     return provider;
 }
 
-sprov_provider *ep_open(void)
+sprov_provider *ep_open_at(const char *host)
+{
+    return open_provider(host, NULL);
+}
+
+sprov_provider *ep_open_with(const char *more)
 {
     close(dial_or_fail());
-    return ep_open_at(getenv("DOCKER_HOST"));
+    return open_provider(getenv("DOCKER_HOST"), more);
+}
+
+sprov_provider *ep_open(void)
+{
+    return ep_open_with(NULL);
 }
 
 /* ---------------------------------------------------------------------- sandboxes */

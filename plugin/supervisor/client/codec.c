@@ -33,7 +33,8 @@ bool spr_codec_is_valid(SprWireHeader header)
     return false;
 }
 
-bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info, GError **error)
+bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info,
+                     guint8 ret_nonce[SPR_DIAL_NONCE], GError **error)
 {
     static const char digits[] = "0123456789abcdef";
     SprWireReader r = {payload, size, false};
@@ -49,6 +50,9 @@ bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_i
     info.pid = (guint32)spr_wire_get(&r, 4);
     info.uid = (guint32)spr_wire_get(&r, 4);
     info.gid = (guint32)spr_wire_get(&r, 4);
+    spr_wire_get(&r, 4); /* commands at once */
+    for (gsize i = 0; ret_nonce && i < SPR_DIAL_NONCE; i++)
+        ret_nonce[i] = (guint8)spr_wire_get(&r, 1);
     if (r.bad || magic != SPR_WIRE_MAGIC)
         return spr_fail(error, SPR_E_IO, "no-supervisor",
                         "what answers in the sandbox is no supervisor");

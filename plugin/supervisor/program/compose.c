@@ -23,9 +23,11 @@ bool sup_run_parse(SprWireReader *r, SupRun *run)
     run->size = r->left;
     bool shell = run->flags & SPR_WIRE_RUN_SHELL;
     bool files = run->flags & SPR_WIRE_RUN_FILES;
+    bool own_streams = run->flags & SPR_WIRE_RUN_DETACHED || run->rows > 0;
     if (r->bad || run->n_argv == 0 || (shell && run->n_argv != 1) ||
         (files && ((run->flags & ~(SPR_WIRE_RUN_FILES | SPR_WIRE_RUN_STDIN)) || run->rows)) ||
-        run->n_argv > SPR_WIRE_MAX_STRINGS || run->n_env > SPR_WIRE_MAX_STRINGS)
+        (own_streams && run->flags & SPR_WIRE_RUN_PIPES) || run->n_argv > SPR_WIRE_MAX_STRINGS ||
+        run->n_env > SPR_WIRE_MAX_STRINGS)
         return false;
     for (uint32_t i = 0; i < run->n_argv + run->n_env + 2; i++)
         spr_wire_get_text(r);

@@ -229,6 +229,18 @@ static bool wait_for_something(void)
     return ppoll(&poll_control, 1, limit, &keeper.while_polling) > 0;
 }
 
+/* The descriptors of a START to their places. */
+static void spread(const SupMessage *message, const struct cmsghdr *c, int fds[3])
+{
+    int came[3] = {-1, -1, -1};
+    if (c && c->cmsg_type == SCM_RIGHTS)
+        memcpy(came, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+    for (unsigned i = 0, next = 0; i < 3; i++) {
+        if (message->number & 1u << i)
+            fds[i] = came[next++];
+    }
+}
+
 static bool receive(SupMessage *message, int fds[3])
 {
     union {
@@ -245,9 +257,8 @@ static bool receive(SupMessage *message, int fds[3])
         ;
     if (n != sizeof *message)
         return false;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(3 * sizeof(int)))
-        memcpy(fds, CMSG_DATA(c), 3 * sizeof(int));
+    if (message->type == SUP_START)
+        spread(message, CMSG_FIRSTHDR(&msg), fds);
     return true;
 }
 
@@ -422,7 +433,9 @@ _Noreturn void sup_keeper_main(int control, SupLaunch *launch)
             if (message.type == SUP_KILL)
                 answer_kill(message.number, ESRCH, true);
         } while (message.type != SUP_START);
-        for (int i = 0; i < 3 && given[i] >= 0; i++) {
+        for (int i = 0; i < 3; i++) {
+            if (given[i] < 0)
+                continue;
             sup_close(&keeper.stdio[i]);
             keeper.stdio[i] = given[i];
         }
