@@ -38,7 +38,7 @@ static void use_options(const DkrSandboxOptions *options)
     if (!dkr_spec_check_api(options, 41, &error))
         require_error(error);
     DkrInfoSource source = {.options = options, .status = "pending"};
-    g_autofree char *info = dkr_info_sandbox(&source, NULL);
+    g_autofree char *info = dkr_info_sandbox(&source, NULL, NULL);
     require(info != NULL);
 }
 

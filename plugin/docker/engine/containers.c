@@ -139,6 +139,14 @@ bool dkr_container_remove(DkrClient *client, const char *container, const SprWai
     return false;
 }
 
+bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,
+                         json_t **ret_object, GError **error)
+{
+    g_autofree char *path =
+        g_strdup_printf("/containers/%s/stats?stream=false&one-shot=true", container);
+    return get_json(client, path, wait, JSON_OBJECT, ret_object, error);
+}
+
 static void append_output(void *ctx, int stream, const guint8 *data, gsize size)
 {
     GString *text = ctx;

@@ -38,5 +38,9 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
                           GError **error);
 
+/* What it uses at this moment; an engine before API 1.41 takes some seconds to tell. */
+bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,
+                         json_t **ret_object, GError **error);
+
 /* The last lines it printed, both streams, at most a few KiB; "" when there are none. */
 char *dkr_container_last_output(DkrClient *client, const char *container, const SprWait *wait);

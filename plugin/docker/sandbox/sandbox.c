@@ -503,7 +503,7 @@ static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life)
                       : g_strdup("its container was made without one");
 }
 
-static char *make_info(DkrSandbox *sandbox, const json_t *inspect)
+static char *make_info(DkrSandbox *sandbox, const json_t *inspect, const json_t *stats)
 {
     g_mutex_lock(&sandbox->lock);
     g_autoptr(DkrLife) life = sandbox->life ? dkr_life_ref(sandbox->life) : NULL;
@@ -514,12 +514,12 @@ static char *make_info(DkrSandbox *sandbox, const json_t *inspect)
                             .workdir = life ? life->workdir : NULL,
                             .supervisor_reason = reason};
     g_mutex_unlock(&sandbox->lock);
-    return dkr_info_sandbox(&source, inspect);
+    return dkr_info_sandbox(&source, inspect, stats);
 }
 
 char *dkr_sandbox_describe(DkrSandbox *sandbox)
 {
-    return make_info(sandbox, NULL);
+    return make_info(sandbox, NULL, NULL);
 }
 
 static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t **ret_inspect,
@@ -537,14 +537,31 @@ static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t *
     return false;
 }
 
+/* One that ends meanwhile has none. */
+static bool measure(DkrSandbox *sandbox, const json_t *inspect, const SprWait *wait,
+                    json_t **ret_stats, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    const char *container = json_string_value(json_object_get(inspect, "Id"));
+    const json_t *state = json_object_get(inspect, "State");
+    if (!json_is_true(json_object_get(state, "Running")) ||
+        dkr_container_stats(sandbox->context->client, container, wait, ret_stats, &why) ||
+        dkr_failure_status(why) != 0)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 bool dkr_sandbox_info(DkrSandbox *sandbox, const SprWait *wait, char **ret_json, GError **error)
 {
     json_auto_t *inspect = NULL;
+    json_auto_t *stats = NULL;
     if (dkr_sandbox_is_destroyed(sandbox))
         return fail_destroyed(sandbox, error);
-    if (!inspect_container(sandbox, wait, &inspect, error))
+    if (!inspect_container(sandbox, wait, &inspect, error) ||
+        !measure(sandbox, inspect, wait, &stats, error))
         return false;
-    *ret_json = make_info(sandbox, inspect);
+    *ret_json = make_info(sandbox, inspect, stats);
     return true;
 }
 
