@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define STOP_GRACE_S 10
+#define END_LIMIT_MS 1000
 
 typedef enum {
     STATUS_PENDING,
@@ -422,7 +422,8 @@ static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **er
     if (!locate(sandbox, wait, &container, error))
         return false;
     if (!container ||
-        dkr_container_stop(sandbox->context->client, container, STOP_GRACE_S, wait, &why) ||
+        dkr_container_stop(sandbox->context->client, container,
+                           dkr_sandbox_options_stop_s(sandbox->options), wait, &why) ||
         dkr_failure_status(why) == 404)
         return true;
     g_propagate_error(error, g_steal_pointer(&why));
