@@ -149,7 +149,13 @@ static void lose_life(DkrSandbox *sandbox, const DkrLife *life)
 }
 
 /* What the engine says of a life that is believed in. */
-typedef enum { LIFE_RUNS, LIFE_PAUSED, LIFE_OVER, LIFE_UNKNOWN } LifeState;
+typedef enum {
+    LIFE_RUNS,
+    LIFE_PAUSED,
+    LIFE_RESTARTS,
+    LIFE_OVER,
+    LIFE_UNKNOWN
+} LifeState;
 
 /* error may be NULL; it is set for LIFE_UNKNOWN. */
 static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait,
@@ -166,7 +172,11 @@ static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWai
     json_t *state = json_object_get(inspect, "State");
     if (json_is_true(json_object_get(state, "Paused")))
         return LIFE_PAUSED;
-    return json_is_true(json_object_get(state, "Running")) ? LIFE_RUNS : LIFE_OVER;
+    if (json_is_true(json_object_get(state, "Restarting")))
+        return LIFE_RESTARTS;
+    bool is_same = g_strcmp0(json_string_value(json_object_get(state, "StartedAt")),
+                             life->started) == 0;
+    return is_same && json_is_true(json_object_get(state, "Running")) ? LIFE_RUNS : LIFE_OVER;
 }
 
 /* start() promises a sandbox that is ready, so what is remembered is not enough. */
@@ -174,7 +184,7 @@ static bool check_life(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     g_autoptr(DkrLife) life = get_life(sandbox);
     LifeState state = life ? ask_life(sandbox, life, wait, error) : LIFE_RUNS;
-    if (state == LIFE_OVER || state == LIFE_PAUSED)
+    if (state == LIFE_OVER || state == LIFE_PAUSED || state == LIFE_RESTARTS)
         lose_life(sandbox, life);
     return state != LIFE_UNKNOWN;
 }
@@ -290,20 +300,39 @@ static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *h
     return ok;
 }
 
+/* A connection that broke may be the first that is seen of an end. */
+static bool ends_soon(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait)
+{
+    bool ended = false;
+    return dkr_container_has_ended(sandbox->context->client, life->container, END_LIMIT_MS, wait,
+                                   &ended, NULL) &&
+           ended;
+}
+
 /* Whether the attempt failed because the life it was made in is over; then it says so. */
 static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
 {
-    int status = dkr_failure_status(*error);
     const char *id = sandbox->options->id;
     if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
         lose_life(sandbox, life);
-    if (status != 404 && status != 409 && !spr_error_is(*error, SPR_E_IO, NULL))
+    if (dkr_failure_status(*error) == 0 && !spr_error_is(*error, SPR_E_IO, NULL))
         return false;
     LifeState state = ask_life(sandbox, life, wait, NULL);
+    if (state == LIFE_RUNS && spr_error_is(*error, SPR_E_IO, NULL) &&
+        ends_soon(sandbox, life, wait))
+        state = LIFE_OVER;
     if (state == LIFE_PAUSED) {
         g_clear_error(error);
         spr_fail(error, SPR_E_NOT_READY, "paused",
                  "the sandbox \"%s\" is paused: start resumes it", id);
+    }
+    if (state == LIFE_RESTARTS) {
+        g_clear_error(error);
+        spr_fail(error, SPR_E_NOT_READY, "restarting",
+                 "the main process of sandbox \"%s\" ended and the engine starts it again: start "
+                 "waits for it",
+                 id);
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     }
     if (state != LIFE_OVER)
         return false;
