@@ -18,6 +18,7 @@ extern const Case cases_files[];
 extern const Case cases_write[];
 extern const Case cases_concurrency[];
 extern const Case cases_info[];
+extern const Case cases_options[];
 extern const Case cases_templates[];
 extern const Case cases_wire[];
 extern const Case cases_processes[];
