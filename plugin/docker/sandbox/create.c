@@ -160,6 +160,20 @@ static bool check_stays(const DkrContext *context, const char *id, const json_t 
     return stays || check_stuck("restarting", id, error);
 }
 
+/* Where the engine refuses, somebody else was faster: what it is now shows when it is looked at
+ * anew, be it after a moment in which it is still called paused. */
+static bool unpause(const DkrContext *context, const char *container, const SprWait *wait,
+                    GError **error)
+{
+    if (dkr_container_unpause(context->client, container, wait, error))
+        return true;
+    if (error && dkr_failure_status(*error) != 0) {
+        spr_error_set_reason(error, "not-resumed");
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    }
+    return false;
+}
+
 static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
                   const char *container, const SprWait *wait, DkrLife **ret_life, GError **error)
 {
@@ -168,7 +182,7 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
         return false;
     const char *status = text(json_object_get(inspect, "State"), "Status");
     if (strcmp(status, "paused") == 0 &&
-        !dkr_container_unpause(context->client, container, wait, error))
+        !unpause(context, container, wait, error))
         return false;
     if (!check_stuck(status, options->id, error) ||
         !check_stays(context, options->id, inspect, wait, error))
@@ -191,8 +205,9 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
  * earlier; and some states end by themselves. */
 static bool may_pass(const GError *why)
 {
-    return dkr_failure_status(why) == 404 || spr_error_is(why, SPR_E_CONFLICT, "being-removed") ||
-           spr_error_is(why, SPR_E_NOT_READY, "restarting");
+    static const char *const reasons[] = {"being-removed", "restarting", "not-resumed", NULL};
+    const char *reason = spr_error_extra(why)->reason;
+    return dkr_failure_status(why) == 404 || (reason && g_strv_contains(reasons, reason));
 }
 
 static bool wait_for_unseen(const SprWait *wait, GError **error)
