@@ -23,6 +23,8 @@ static const Case *const areas[] = {
     cases_wire,
     cases_processes,
     cases_process_streams,
+    cases_tree,
+    cases_archive,
 };
 
 static const Case *const last_of_all = &case_leaks;
