@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define FROM_CALLBACK "callback"
-
 /* --------------------------------------------------------------------------- building */
 
 static json_t *labels(const DkrContext *context)
@@ -158,7 +156,7 @@ bool glue_resolve_template(void *ctx, const DkrSandboxOptions *options, const Sp
     GlueCall *gc = ctx;
     g_autofree char *definition = NULL;
     bool ok;
-    if (options->template_id && strcmp(options->template_id, FROM_CALLBACK) != 0) {
+    if (options->template_id && strcmp(options->template_id, DKR_TEMPLATE_FROM_CALLBACK) != 0) {
         *ret_image = g_strdup(options->template_id);
         ok = find_built(gc, options->template_id, wait, ret_workdir, error);
     } else {
