@@ -213,7 +213,8 @@ void spr_redact_stream_free(SprRedactStream *stream)
 {
     if (!stream)
         return;
-    explicit_bzero(stream->held->data, stream->held->len);
+    if (stream->held->len > 0)
+        explicit_bzero(stream->held->data, stream->held->len);
     g_byte_array_unref(stream->held);
     g_free(stream);
 }

@@ -48,6 +48,7 @@ static void provider_free(sprov_provider *provider)
         return;
     dkr_client_free(provider->context.client);
     dkr_endpoint_free(provider->endpoint);
+    g_strfreev(provider->environment);
     g_mutex_clear(&provider->lock);
     g_cond_clear(&provider->idle);
     g_free(provider);
@@ -67,6 +68,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
         !dkr_endpoint_resolve(parsed->host, g_getenv("DOCKER_HOST"), &provider->endpoint, error))
         return false;
     g_autofree char *agent = user_agent(&provider->host);
+    provider->environment = g_get_environ();
     provider->pid = getpid();
     provider->context.version = SPROV_VERSION;
     provider->context.client = dkr_client_new(provider->endpoint, agent, &provider->context.log);
