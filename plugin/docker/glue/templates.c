@@ -2,6 +2,7 @@
 #include "glue/extensions.h"
 
 #include "engine/images.h"
+#include "glue/builder.h"
 #include "glue/repository.h"
 #include "options/json.h"
 #include "template/buildengine.h"
@@ -152,4 +153,21 @@ const sprov_ext_templates glue_templates = {
     .resolve_repository = templates_resolve_repository,
     .list = templates_list,
     .dispose = templates_dispose,
+    .create_template = glue_builder_create,
+    .keep_template = glue_builder_keep,
+    .release_template = glue_builder_release,
+    .from = glue_builder_from,
+    .set_workdir = glue_builder_set_workdir,
+    .set_envs = glue_builder_set_envs,
+    .run_cmd = glue_builder_run_cmd,
+    .run_with_secrets = glue_builder_run_with_secrets,
+    .apt_install = glue_builder_apt_install,
+    .pip_install = glue_builder_pip_install,
+    .npm_install = glue_builder_npm_install,
+    .definition = glue_builder_definition,
+    .dockerfile = glue_builder_dockerfile,
+    .template_id = glue_builder_template_id,
+    .workdir = glue_builder_workdir,
+    .secret_names = glue_builder_secret_names,
+    .create_sandbox = glue_builder_create_sandbox,
 };
