@@ -204,6 +204,18 @@ static int32_t give_secret(void *ctx, const char *name, sprov_text_fn emit, void
     return 1;
 }
 
+/* What the command line says, then the environment. */
+static int32_t find_secret(void *ctx, const char *name, sprov_text_fn emit, void *emit_ctx)
+{
+    if (give_secret(ctx, name, emit, emit_ctx) == 0)
+        return 0;
+    const char *value = g_getenv(name);
+    if (!value)
+        return 1;
+    emit(emit_ctx, value, strlen(value));
+    return 0;
+}
+
 /* ----------------------------------------------------------------------- repository */
 
 static void take_token(void *ctx, const char *text, size_t size)
@@ -264,7 +276,7 @@ bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_
     services->host.version = HS_VERSION;
     services->host.log = write_log;
     services->callbacks.ctx = services;
-    services->callbacks.secret = give_secret;
+    services->callbacks.secret = find_secret;
     for (; secrets && *secrets; secrets++) {
         if (!add_secret(services, *secrets, error))
             return false;

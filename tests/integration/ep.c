@@ -227,11 +227,16 @@ const sprov_api *ep_api(void)
     return entry()->api;
 }
 
-const sprov_ext_lifecycle *ep_lifecycle(void)
+const void *ep_extension(const char *id)
 {
-    const sprov_ext_lifecycle *extension = entry()->get_extension(SPROV_EXT_LIFECYCLE);
+    const void *extension = entry()->get_extension(id);
     cr_assert_not_null(extension);
     return extension;
+}
+
+const sprov_ext_lifecycle *ep_lifecycle(void)
+{
+    return ep_extension(SPROV_EXT_LIFECYCLE);
 }
 
 sprov_provider *ep_open_at(const char *host)

@@ -19,6 +19,9 @@
 const sprov_api *ep_api(void);
 const sprov_ext_lifecycle *ep_lifecycle(void);
 
+/* A table that the provider has to have. */
+const void *ep_extension(const char *id);
+
 /* The provider of DOCKER_HOST; fails the test when nothing answers there. */
 sprov_provider *ep_open(void);
 
