@@ -23,4 +23,5 @@ extern const HsCommand hs_cmd_logs;
 extern const HsCommand hs_cmd_attach;
 extern const HsCommand hs_cmd_build;
 extern const HsCommand hs_cmd_template;
+extern const HsCommand hs_cmd_templates;
 extern const HsCommand hs_cmd_check;

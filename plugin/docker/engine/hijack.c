@@ -213,8 +213,8 @@ static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait
     return true;
 }
 
-bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
-                     DkrHijack **ret_hijack, GError **error)
+bool dkr_hijack_open_as(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
+                        DkrHijack **ret_hijack, GError **error)
 {
     int minor;
     SprWait limited = spr_wait_within(wait, DKR_REQUEST_LIMIT_MS);
@@ -224,19 +224,28 @@ bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, cons
     hijack->client = client;
     hijack->fd = -1;
     hijack->early = g_byte_array_new();
-    g_autofree char *request =
+    const char *body = request->body ? request->body : "";
+    g_autofree char *text =
         g_strdup_printf("POST /v1.%d%s HTTP/1.1\r\nHost: docker\r\nUser-Agent: %s\r\n"
-                        "Content-Type: application/json\r\nContent-Length: %zu\r\n"
-                        "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
-                        minor, path, dkr_client_user_agent(client), strlen(body), body);
+                        "Content-Type: application/json\r\nContent-Length: %zu\r\n%s"
+                        "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n%s",
+                        minor, request->path, dkr_client_user_agent(client), strlen(body),
+                        request->headers ? request->headers : "", request->protocol, body);
     gsize head_length = 0;
     if (!dial(hijack, &limited, error) ||
-        !send_all(hijack, request, strlen(request), &limited, error) ||
+        !send_all(hijack, text, strlen(text), &limited, error) ||
         !read_head(hijack, &limited, &head_length, error) ||
         !check_head(hijack, head_length, &limited, error))
         return false;
     *ret_hijack = g_steal_pointer(&hijack);
     return true;
+}
+
+bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
+                     DkrHijack **ret_hijack, GError **error)
+{
+    const DkrHijackRequest request = {.path = path, .protocol = "tcp", .body = body};
+    return dkr_hijack_open_as(client, &request, wait, ret_hijack, error);
 }
 
 int dkr_hijack_fd(const DkrHijack *hijack)

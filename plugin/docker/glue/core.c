@@ -49,6 +49,7 @@ static void provider_free(sprov_provider *provider)
     dkr_client_free(provider->context.client);
     dkr_runtime_free(provider->context.runtime);
     dkr_endpoint_free(provider->endpoint);
+    g_strfreev(provider->environment);
     g_mutex_clear(&provider->lock);
     g_cond_clear(&provider->idle);
     g_free(provider);
@@ -68,6 +69,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
         !dkr_endpoint_resolve(parsed->host, g_getenv("DOCKER_HOST"), &provider->endpoint, error))
         return false;
     g_autofree char *agent = user_agent(&provider->host);
+    provider->environment = g_get_environ();
     provider->pid = getpid();
     provider->context.version = SPROV_VERSION;
     provider->context.runtime = dkr_runtime_new(parsed->runtime_dir);
