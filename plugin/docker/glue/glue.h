@@ -14,7 +14,6 @@
 
 struct sprov_provider {
     DkrContext context;
-    DkrEndpoint *endpoint;
     sprov_host host; /* what it gave, zeros behind that */
     pid_t pid;       /* of the process that opened it */
     gint users;      /* atomic: sandboxes and running calls */
