@@ -24,6 +24,7 @@ void dkr_provider_config_free(DkrProviderConfig *config)
     g_free(config->ssh_config);
     g_free(config->version);
     dkr_pairs_clear(&config->headers);
+    g_free(config->runtime_dir);
     g_free(config);
 }
 
@@ -90,6 +91,7 @@ static const DkrJsonField config_fields[] = {
     {"environment", dkr_json_read_bool, AT(environment)},
     {"sshOptions", refuse_ssh_options},
     {"sshAuthAgent", refuse_ssh_options},
+    {"runtimeDir", dkr_json_read_text, AT(runtime_dir), .wrong = dkr_json_wrong_path},
     {NULL},
 };
 

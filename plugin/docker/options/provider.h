@@ -20,6 +20,7 @@ typedef struct {
     DkrPairs headers;
     DkrOptInt timeout; /* ms */
     DkrOptBool environment;
+    char *runtime_dir; /* absolute, the folder for sockets */
 } DkrProviderConfig;
 
 /* json NULL is "{}". */
