@@ -138,7 +138,8 @@ static la_ssize_t on_head(struct archive *archive, void *ctx, const void *data, 
 }
 
 /* The header blocks of one entry, as libarchive writes them (pax where ustar does not reach). */
-static bool make_head(const char *name, const SprTarEntry *e, GByteArray *into, GError **error)
+static bool make_head(const char *name, unsigned type, const SprTarEntry *e, GByteArray *into,
+                      GError **error)
 {
     locale_t before = enter_utf8();
     struct archive *archive = archive_write_new();
@@ -146,7 +147,7 @@ static bool make_head(const char *name, const SprTarEntry *e, GByteArray *into, 
     archive_write_set_format_pax_restricted(archive);
     archive_write_set_bytes_per_block(archive, 0);
     archive_entry_set_pathname(entry, name);
-    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_filetype(entry, type);
     archive_entry_set_perm(entry, (__LA_MODE_T)e->mode);
     archive_entry_set_uid(entry, e->uid);
     archive_entry_set_gid(entry, e->gid);
@@ -173,9 +174,19 @@ bool spr_tar_writer_new(const char *name, const SprTarEntry *entry, SprTarFillFn
     writer->tail_left = (BLOCK - entry->size % BLOCK) % BLOCK + END_SIZE;
     writer->fill = fill;
     writer->ctx = ctx;
-    if (!make_head(name, entry, writer->head, error))
+    if (!make_head(name, AE_IFREG, entry, writer->head, error))
         return false;
     *ret_writer = g_steal_pointer(&writer);
+    return true;
+}
+
+bool spr_tar_writer_prepend_directory(SprTarWriter *writer, const char *name,
+                                      const SprTarEntry *entry, GError **error)
+{
+    g_autoptr(GByteArray) head = g_byte_array_new();
+    if (!make_head(name, AE_IFDIR, entry, head, error))
+        return false;
+    g_byte_array_prepend(writer->head, head->data, head->len);
     return true;
 }
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,12 +62,12 @@ typedef enum {
     SPR_WIRE_PING = 15,
     /* C: nothing. S: DONE, and the server ends; EPERM when it runs the sandbox's main command */
     SPR_WIRE_SHUTDOWN = 16,
-    /* C: u64 process, u64 offset of output, u64 of errors, u32 SPR_WIRE_READY_* that are wanted; flag
-     *    WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's end, the
-     *    command's end */
+    /* C: u64 process, u64 offset of output, u64 of errors, u32 SPR_WIRE_READY_* that are wanted;
+     * flag WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's
+     * end, the command's end */
     SPR_WIRE_WATCH = 17,
 
-    /* S: u64 process, u32 pid */
+    /* S: u64 process, u32 pid; 0 for one that could not be run and has ended with 127 or 126 */
     SPR_WIRE_STARTED = 64,
     /* S: u32 errno, u32 step */
     SPR_WIRE_START_FAILED = 65,
@@ -129,6 +130,14 @@ typedef enum {
     SPR_WIRE_STEP_SHELL = 8,
     SPR_WIRE_STEP_EXEC = 9
 } SprWireStep;
+
+/* What a shell would end with: 127 or 126 when the command itself can't be run, else 0. */
+static inline int spr_wire_start_exit_code(int error, SprWireStep step)
+{
+    if (step != SPR_WIRE_STEP_EXEC || error == E2BIG || error == EAGAIN || error == ENOMEM)
+        return 0;
+    return error == ENOENT ? 127 : 126;
+}
 
 typedef enum {
     SPR_WIRE_TREE = 0,

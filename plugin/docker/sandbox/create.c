@@ -10,7 +10,6 @@
 #include "sandbox/placement.h"
 #include "sandbox/spec.h"
 #include "sandbox/startfail.h"
-#include "supervisor/embedded.h"
 
 #include <string.h>
 
@@ -125,7 +124,7 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
         json_decref(inspect);
         inspect = started;
     }
-    DkrLife *life = dkr_life_new(context, options, inspect, error);
+    DkrLife *life = dkr_life_new(context, options, inspect, wait, error);
     if (life)
         *ret_life = life;
     return life != NULL;
@@ -248,7 +247,7 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
     DkrSpecSupervisor supervisor = {.volume = a->placement->volume,
-                                    .id = spr_supervisor_program_id(),
+                                    .id = a->placement->program.id,
                                     .is_main = a->placement->is_main,
                                     .entrypoint = a->placement->entrypoint};
     DkrSpecContext spec = {.image = a->image,
@@ -278,7 +277,7 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
                         error) ||
         !dkr_spec_verify(a->options, inspect, error))
         return false;
-    DkrLife *life = dkr_life_new(a->context, a->options, inspect, error);
+    DkrLife *life = dkr_life_new(a->context, a->options, inspect, a->wait, error);
     if (life)
         *ret_life = life;
     return life != NULL;
@@ -347,11 +346,25 @@ static bool may_do_without(const Attempt *a, const GError *why)
            (dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed"));
 }
 
+/* "" from an engine, or a proxy before it, that refuses to tell. */
+static bool ask_architecture(const DkrContext *context, const SprWait *wait,
+                             const char **ret_architecture, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    *ret_architecture = "";
+    if (dkr_client_architecture(context->client, wait, ret_architecture, &why) ||
+        dkr_failure_status(why) != 0)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                     const DkrStartHooks *hooks, const SprWait *wait, DkrLife **ret_life,
                     DkrStartOutcome *ret_outcome, GError **error)
 {
     int api_minor;
+    const char *architecture;
     g_autofree char *template_image = NULL;
     g_autofree char *template_workdir = NULL;
     g_autofree char *name = dkr_name_for_container(options->id, options->name);
@@ -372,7 +385,8 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                  .placement = &placement,
                  .wait = wait};
     if (!ensure_image(context, a.image, hooks, wait, &image, error) ||
-        !dkr_placement_decide(options, image, &placement, error))
+        !ask_architecture(context, wait, &architecture, error) ||
+        !dkr_placement_decide(options, image, architecture, &placement, error))
         return false;
     if (attempt(&a, ret_life, ret_outcome, &why))
         return true;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "sandbox/layout.h"
+#include "sandbox/placement.h"
 
 #include <string.h>
 
@@ -25,19 +26,39 @@ static char **archive_mounts(json_t *mounts)
     return (char **)g_ptr_array_free(list, FALSE);
 }
 
-/* Its label tells whether a supervisor is in it and how it was started. */
-static DkrLink *find_link(const DkrContext *context, const DkrSandboxOptions *options,
-                          const char *container, const json_t *config)
+static bool is_of_reference(const json_t *labels)
 {
-    const char *label = text(json_object_get(config, "Labels"), DKR_SUPERVISOR_LABEL);
-    if (!label || strcmp(options->supervisor, "off") == 0)
-        return NULL;
-    return dkr_link_new(context, container, g_str_has_suffix(label, ":main"),
-                        strcmp(options->supervisor, "required") == 0);
+    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 && !text(labels, "sprov.version");
+}
+
+/* Its label tells whether a supervisor is in it and how it was started. What the reference made has
+ * none yet. */
+static bool find_link(DkrLife *life, const DkrContext *context, const DkrSandboxOptions *options,
+                      const json_t *inspect, const SprWait *wait, GError **error)
+{
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    const char *label = text(labels, DKR_SUPERVISOR_LABEL);
+    bool is_required = strcmp(options->supervisor, "required") == 0;
+    g_autofree char *program = NULL;
+    if (strcmp(options->supervisor, "off") == 0)
+        life->unlinked = g_strdup("it is switched off in the options");
+    else if (label)
+        life->link = dkr_link_new(context, life->container,
+                                  g_str_has_suffix(label, ":main") ? DKR_LINK_MAIN : DKR_LINK_OURS,
+                                  DKR_SUPERVISOR_PROGRAM, is_required);
+    else if (!is_of_reference(labels))
+        life->unlinked = g_strdup("its container was made without one");
+    else if (!dkr_placement_adopt(context, inspect, wait, &program, &life->unlinked, error))
+        return false;
+    if (program)
+        life->link = dkr_link_new(context, life->container, DKR_LINK_ADOPTED, program, is_required);
+    return life->link || !is_required ||
+           spr_fail(error, SPR_E_UNSUPPORTED, "no-supervisor", "supervisor: it is required, and %s",
+                    life->unlinked);
 }
 
 DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, GError **error)
+                      const json_t *inspect, const SprWait *wait, GError **error)
 {
     const json_t *config = json_object_get(inspect, "Config");
     const char *id = text(inspect, "Id");
@@ -46,14 +67,15 @@ DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *option
         spr_fail(error, SPR_E_IO, "bad-answer", "the engine's record of a container is none");
         return NULL;
     }
-    DkrLife *life = g_new0(DkrLife, 1);
+    g_autoptr(DkrLife) life = g_new0(DkrLife, 1);
     g_atomic_ref_count_init(&life->refs);
     life->container = g_strdup(id);
     life->image = g_strdup(text(config, "Image"));
     life->workdir = g_strdup(workdir && *workdir == '/' ? workdir : "/");
-    life->link = find_link(context, options, id, config);
     life->mounts = archive_mounts(json_object_get(inspect, "Mounts"));
-    return life;
+    if (!find_link(life, context, options, inspect, wait, error))
+        return NULL;
+    return g_steal_pointer(&life);
 }
 
 DkrLife *dkr_life_ref(DkrLife *life)
@@ -67,11 +89,17 @@ void dkr_life_unref(DkrLife *life)
     if (!life || !g_atomic_ref_count_dec(&life->refs))
         return;
     dkr_link_free(life->link);
+    g_free(life->unlinked);
     g_free(life->container);
     g_free(life->image);
     g_free(life->workdir);
     g_strfreev(life->mounts);
     g_free(life);
+}
+
+char *dkr_life_unsupervised(const DkrLife *life)
+{
+    return life->link ? dkr_link_reason(life->link) : g_strdup(life->unlinked);
 }
 
 DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context)

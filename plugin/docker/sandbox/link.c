@@ -19,11 +19,13 @@ typedef struct {
 struct DkrLink {
     const DkrContext *context;
     char *container;
-    bool is_main;
+    DkrLinkKind kind;
+    char *program;
     bool is_required;
 
     GMutex lock; /* guards all below */
     GHashTable *entries; /* user, "" for the container's, to Entry */
+    bool proven;         /* it was reached once */
     char *broken;        /* why it cannot be reached at all */
 };
 
@@ -35,13 +37,14 @@ static void entry_free(void *data)
     g_free(entry);
 }
 
-DkrLink *dkr_link_new(const DkrContext *context, const char *container, bool is_main,
-                      bool is_required)
+DkrLink *dkr_link_new(const DkrContext *context, const char *container, DkrLinkKind kind,
+                      const char *program, bool is_required)
 {
     DkrLink *link = g_new0(DkrLink, 1);
     link->context = context;
     link->container = g_strdup(container);
-    link->is_main = is_main;
+    link->kind = kind;
+    link->program = g_strdup(program);
     link->is_required = is_required;
     link->entries = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, entry_free);
     g_mutex_init(&link->lock);
@@ -55,6 +58,7 @@ void dkr_link_free(DkrLink *link)
     g_hash_table_unref(link->entries);
     g_mutex_clear(&link->lock);
     g_free(link->broken);
+    g_free(link->program);
     g_free(link->container);
     g_free(link);
 }
@@ -63,8 +67,8 @@ void dkr_link_free(DkrLink *link)
 static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
                        SprSupervisor **ret_supervisor, GError **error)
 {
-    const char *own[] = {DKR_SUPERVISOR_PROGRAM, "relay", DKR_SUPERVISOR_RUN_DIRECTORY, NULL};
-    if (*user || !link->is_main)
+    const char *own[] = {link->program, "relay", DKR_SUPERVISOR_RUN_DIRECTORY, NULL};
+    if (*user || link->kind != DKR_LINK_MAIN)
         own[1] = "start";
     DkrExecSpec spec = {
         .argv = own, .cwd = "/", .user = *user ? user : NULL, .with_stdin = true};
@@ -107,6 +111,7 @@ static bool open_entry(DkrLink *link, Entry *entry, const char *user, const SprW
     g_mutex_lock(&link->lock);
     entry->supervisor = supervisor;
     entry->opening = NULL;
+    link->proven |= ok;
     spr_latch_open(latch);
     spr_latch_unref(latch);
     return ok;
@@ -133,10 +138,12 @@ static bool get_locked(DkrLink *link, const char *user, const SprWait *wait,
     return true;
 }
 
-/* What says that the program cannot serve here at all, rather than not now. */
-static bool is_hopeless(const GError *why)
+/* What says that the program cannot serve here at all, rather than not now. In a container that was
+ * not made for it, any failure of the first attempt does. */
+static bool is_hopeless(const DkrLink *link, const GError *why, const SprWait *wait)
 {
-    return why->code == SPR_E_UNSUPPORTED || spr_error_is(why, SPR_E_IO, "no-supervisor");
+    return why->code == SPR_E_UNSUPPORTED || spr_error_is(why, SPR_E_IO, "no-supervisor") ||
+           (link->kind == DKR_LINK_ADOPTED && !link->proven && !spr_wait_is_over(wait));
 }
 
 bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
@@ -146,7 +153,7 @@ bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
     *ret_supervisor = NULL;
     g_mutex_lock(&link->lock);
     bool ok = link->broken || get_locked(link, user ? user : "", wait, ret_supervisor, &why);
-    if (!ok && is_hopeless(why) && !link->is_required && !user) {
+    if (!ok && is_hopeless(link, why, wait) && !link->is_required && !user) {
         link->broken = g_strdup(why->message);
         ok = true;
     }

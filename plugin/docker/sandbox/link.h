@@ -10,10 +10,15 @@
 
 typedef struct DkrLink DkrLink;
 
-/* is_main: it runs already; otherwise the first connection starts it. is_required: its failure is
- * an error, not a reason to do without. */
-DkrLink *dkr_link_new(const DkrContext *context, const char *container, bool is_main,
-                      bool is_required);
+typedef enum {
+    DKR_LINK_MAIN,   /* it runs already, as the container's main process */
+    DKR_LINK_OURS,   /* the first connection starts it */
+    DKR_LINK_ADOPTED /* so it does here, where nobody has seen it run yet */
+} DkrLinkKind;
+
+/* program is its path inside. is_required: its failure is an error, not a reason to do without. */
+DkrLink *dkr_link_new(const DkrContext *context, const char *container, DkrLinkKind kind,
+                      const char *program, bool is_required);
 void dkr_link_free(DkrLink *link);
 
 /* A live connection. user NULL is the container's own; for another one the supervisor of the

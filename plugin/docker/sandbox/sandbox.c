@@ -355,7 +355,7 @@ static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret
     json_t *state = json_object_get(inspect, "State");
     if (!json_is_true(json_object_get(state, "Running")))
         return true;
-    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, error);
+    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, wait, error);
     return *ret_life != NULL;
 }
 
@@ -436,10 +436,8 @@ static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **
     DkrClient *client = sandbox->context->client;
     if (!locate(sandbox, wait, &container, error))
         return false;
-    if (!container)
-        return true;
     g_autofree char *volume = dkr_placement_own_volume(sandbox->options->id);
-    return dkr_container_remove(client, container, wait, error) &&
+    return (!container || dkr_container_remove(client, container, wait, error)) &&
            dkr_volume_remove(client, volume, wait, error);
 }
 
@@ -499,8 +497,7 @@ static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life)
         return g_strdup("switched off in the options");
     if (!life)
         return g_strdup("the sandbox is not running, as far as this handle knows");
-    return life->link ? dkr_link_reason(life->link)
-                      : g_strdup("its container was made without one");
+    return dkr_life_unsupervised(life);
 }
 
 static char *make_info(DkrSandbox *sandbox, const json_t *inspect)
