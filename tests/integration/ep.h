@@ -19,6 +19,9 @@
 const sprov_api *ep_api(void);
 const sprov_ext_lifecycle *ep_lifecycle(void);
 
+/* An extension by its id; fails the test when the provider has it not. */
+const void *ep_extension(const char *id);
+
 /* The provider of DOCKER_HOST; fails the test when nothing answers there. */
 sprov_provider *ep_open(void);
 
