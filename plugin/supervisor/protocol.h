@@ -66,6 +66,10 @@ typedef enum {
      * flag WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's
      * end, the command's end */
     SPR_WIRE_WATCH = 17,
+    /* C: before HELLO, by a relay of the program itself: with two descriptors (SCM_RIGHTS) from
+     * which and to which all further frames go. No answer; the socket stays open as long as they do
+     */
+    SPR_WIRE_LEND = 18,
 
     /* S: u64 process, u32 pid; 0 for one that could not be run and has ended with 127 or 126 */
     SPR_WIRE_STARTED = 64,

@@ -4,11 +4,13 @@
 #include "request.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_CONNECTIONS 256
@@ -127,8 +129,8 @@ void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t 
 static void write_out(SupConnection *connection)
 {
     while (pending(connection) > 0) {
-        ssize_t n = send(connection->watch.fd, connection->out + connection->out_start,
-                         pending(connection), MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = write(connection->output.fd, connection->out + connection->out_start,
+                          pending(connection));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -172,6 +174,36 @@ static bool say_hello(SupConnection *connection, SprWireReader *r)
         payload);
 }
 
+static void on_lender(SupWatch *watch, uint32_t events)
+{
+    (void)events;
+    SUP_CONTAINER(SupConnection, lender, watch)->broken = true;
+}
+
+/* Only what can be watched and never has to be waited for. */
+static bool is_pipe(int fd)
+{
+    struct stat info;
+    return fd >= 0 && fstat(fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) &&
+           sup_set_nonblocking(fd);
+}
+
+/* From here on the relay only waits: its bytes no longer go through it. */
+static bool take_lent(SupConnection *connection)
+{
+    if (connection->lender.fd >= 0 || !is_pipe(connection->lent[0]) ||
+        !is_pipe(connection->lent[1]))
+        return false;
+    sup_watch_set(&connection->input, 0);
+    connection->lender = (SupWatch){.fd = connection->input.fd, .ready = on_lender};
+    sup_watch_close(&connection->output);
+    connection->input.fd = connection->lent[0];
+    connection->output.fd = connection->lent[1];
+    connection->lent[0] = connection->lent[1] = -1;
+    return sup_watch_set(&connection->lender, EPOLLIN) &&
+           sup_watch_set(&connection->input, EPOLLIN);
+}
+
 static bool shut_down(SupConnection *connection, uint32_t channel)
 {
     bool may = !sup_server_has_main();
@@ -187,6 +219,8 @@ static bool shut_down(SupConnection *connection, uint32_t channel)
 static bool serve_frame(SupConnection *connection, SprWireHeader header, const uint8_t *payload)
 {
     SprWireReader r = {payload, header.size, false};
+    if (!connection->greeted && header.type == SPR_WIRE_LEND)
+        return take_lent(connection);
     if (!connection->greeted)
         return header.type == SPR_WIRE_HELLO && say_hello(connection, &r);
     switch (header.type) {
@@ -275,10 +309,41 @@ static void serve_input(SupConnection *connection)
     }
 }
 
+static void close_lent(SupConnection *connection)
+{
+    sup_close(&connection->lent[0]);
+    sup_close(&connection->lent[1]);
+}
+
+/* The first bytes, which may have descriptors with them: two, or they are of no use. */
+static ssize_t read_first(SupConnection *connection, struct iovec iov)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof connection->lent)];
+        struct cmsghdr align;
+    } space;
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = space.bytes,
+                         .msg_controllen = sizeof space.bytes};
+    ssize_t n = recvmsg(connection->input.fd, &msg, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    if (!c || c->cmsg_type != SCM_RIGHTS)
+        return n;
+    close_lent(connection);
+    size_t size = c->cmsg_len - CMSG_LEN(0);
+    memcpy(connection->lent, CMSG_DATA(c),
+           size < sizeof connection->lent ? size : sizeof connection->lent);
+    return n;
+}
+
 static void read_in(SupConnection *connection)
 {
-    ssize_t n = recv(connection->watch.fd, connection->in + connection->in_size,
-                     connection->in_room - connection->in_size, MSG_DONTWAIT);
+    struct iovec iov = {connection->in + connection->in_size,
+                        connection->in_room - connection->in_size};
+    bool first = !connection->greeted && connection->lender.fd < 0;
+    ssize_t n =
+        first ? read_first(connection, iov) : read(connection->input.fd, iov.iov_base, iov.iov_len);
     if (n > 0) {
         connection->in_size += (size_t)n;
         serve_input(connection);
@@ -287,9 +352,16 @@ static void read_in(SupConnection *connection)
     }
 }
 
-static void on_ready(SupWatch *watch, uint32_t events)
+/* Whatever waits for room is served at the end of the round. */
+static void on_room(SupWatch *watch, uint32_t events)
 {
-    SupConnection *connection = SUP_CONTAINER(SupConnection, watch, watch);
+    if (events & EPOLLERR)
+        SUP_CONTAINER(SupConnection, output, watch)->broken = true;
+}
+
+static void on_input(SupWatch *watch, uint32_t events)
+{
+    SupConnection *connection = SUP_CONTAINER(SupConnection, input, watch);
     if (events & EPOLLERR)
         connection->broken = true;
     if (!connection->broken && events & (EPOLLIN | EPOLLHUP) &&
@@ -297,25 +369,37 @@ static void on_ready(SupWatch *watch, uint32_t events)
         read_in(connection);
 }
 
+static void connection_free(SupConnection *connection)
+{
+    sup_watch_close(&connection->input);
+    sup_watch_close(&connection->output);
+    sup_watch_close(&connection->lender);
+    close_lent(connection);
+    if (connection->in)
+        munmap(connection->in, connection->in_room);
+    if (connection->out)
+        munmap(connection->out, OUT_ROOM);
+    free(connection);
+}
+
 bool sup_connection_open(int fd)
 {
-    if (connections.count >= MAX_CONNECTIONS)
-        return false;
     SupConnection *connection = calloc(1, sizeof *connection);
-    if (!connection)
+    if (!connection) {
+        close(fd);
         return false;
+    }
+    connection->input = (SupWatch){.fd = fd, .ready = on_input};
+    connection->output = (SupWatch){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .ready = on_room};
+    connection->lender.fd = connection->lent[0] = connection->lent[1] = -1;
     connection->in = map(IN_ROOM);
     connection->in_room = IN_ROOM;
     connection->out = map(OUT_ROOM);
-    connection->watch = (SupWatch){.fd = fd, .ready = on_ready};
     sup_list_init(&connection->commands);
     sup_list_init(&connection->requests);
-    if (!connection->in || !connection->out || !sup_watch_set(&connection->watch, EPOLLIN)) {
-        if (connection->in)
-            munmap(connection->in, IN_ROOM);
-        if (connection->out)
-            munmap(connection->out, OUT_ROOM);
-        free(connection);
+    if (connections.count >= MAX_CONNECTIONS || !connection->in || !connection->out ||
+        connection->output.fd < 0 || !sup_watch_set(&connection->input, EPOLLIN)) {
+        connection_free(connection);
         return false;
     }
     sup_list_append(&connections.all, &connection->link);
@@ -327,13 +411,10 @@ static void connection_close(SupConnection *connection)
 {
     sup_commands_orphan(connection);
     sup_requests_drop(connection);
-    sup_watch_close(&connection->watch);
     explicit_bzero(connection->in, connection->in_size);
-    munmap(connection->in, connection->in_room);
-    munmap(connection->out, OUT_ROOM);
     sup_list_remove(&connection->link);
     connections.count--;
-    free(connection);
+    connection_free(connection);
 }
 
 /* Writes; when that made room, lets those go on who waited for it. EPOLLOUT brings us back, so that
@@ -349,11 +430,11 @@ static void flush(SupConnection *connection)
         write_out(connection);
     }
     bool full = pending(connection) > OUT_DATA || connection->in_size == connection->in_room;
-    uint32_t events = full || connection->closing ? 0 : EPOLLIN;
-    if (pending(connection) > 0 || connection->blocked)
-        events |= EPOLLOUT;
-    connection->broken |= !sup_watch_set(&connection->watch, events) ||
-                          (connection->closing && pending(connection) == 0);
+    bool waits = pending(connection) > 0 || connection->blocked;
+    connection->broken |=
+        !sup_watch_set(&connection->input, full || connection->closing ? 0 : EPOLLIN) ||
+        !sup_watch_set(&connection->output, waits ? EPOLLOUT : 0) ||
+        (connection->closing && pending(connection) == 0);
 }
 
 void sup_connections_flush(void)

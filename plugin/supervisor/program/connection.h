@@ -9,7 +9,9 @@
 
 typedef struct SupConnection {
     SupLink link;
-    SupWatch watch;
+    SupWatch input, output; /* one socket, or what a relay lent */
+    SupWatch lender;        /* the relay's socket; its end is the connection's */
+    int lent[2];            /* received, not taken yet */
     uint8_t *in;
     size_t in_size, in_room;
     uint8_t *out;
@@ -24,7 +26,8 @@ typedef struct SupConnection {
 
 void sup_connections_init(void);
 
-/* Takes the descriptor; false when there are too many. */
+/* Takes the descriptor, a connected and non-blocking socket; false, and it is closed, when there
+ * are too many. */
 bool sup_connection_open(int fd);
 
 /* Writes what is there, closes what is broken. */
