@@ -125,7 +125,7 @@ check 'and is no longer there to be killed' exits_with 125 hs kill "$process"
 process=$(hs exec --detach -- /no/such/program)
 check 'one that could not be run is known to every host' exits_with 127 hs attach "$process"
 tells_why() {
-    hs logs "$process" 2>&1 | grep -q '/no/such/program: No such file'
+    hs logs --stderr "$process" | grep -q '/no/such/program: No such file'
 }
 check 'and so is the reason' tells_why
 
