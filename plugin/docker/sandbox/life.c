@@ -34,31 +34,40 @@ static bool is_of_reference(const json_t *labels)
 /* Its label tells whether a supervisor is in it and how it was started. What the reference made has
  * none yet. */
 static bool find_link(DkrLife *life, const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, const SprWait *wait, GError **error)
+                      const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
+                      GError **error)
 {
     const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    const json_t *pid = json_object_get(json_object_get(inspect, "State"), "Pid");
     const char *label = text(labels, DKR_SUPERVISOR_LABEL);
-    bool is_required = strcmp(options->supervisor, "required") == 0;
     g_autofree char *program = NULL;
-    if (strcmp(options->supervisor, "off") == 0)
+    DkrLinkSpec spec = {.container = life->container,
+                        .kind = DKR_LINK_ADOPTED,
+                        .is_required = strcmp(options->supervisor, "required") == 0,
+                        .transport = options->transport,
+                        .socket_path = text(labels, DKR_SOCKET_LABEL),
+                        .pid = (pid_t)json_integer_value(pid),
+                        .socket = socket};
+    if (strcmp(options->supervisor, "off") == 0) {
         life->unlinked = g_strdup("it is switched off in the options");
-    else if (label)
-        life->link = dkr_link_new(context, life->container,
-                                  g_str_has_suffix(label, ":main") ? DKR_LINK_MAIN : DKR_LINK_OURS,
-                                  DKR_SUPERVISOR_PROGRAM, is_required);
-    else if (!is_of_reference(labels))
+    } else if (label) {
+        spec.kind = g_str_has_suffix(label, ":main") ? DKR_LINK_MAIN : DKR_LINK_OURS;
+        program = g_strdup(DKR_SUPERVISOR_PROGRAM);
+    } else if (!is_of_reference(labels)) {
         life->unlinked = g_strdup("its container was made without one");
-    else if (!dkr_placement_adopt(context, inspect, wait, &program, &life->unlinked, error))
+    } else if (!dkr_placement_adopt(context, inspect, wait, &program, &life->unlinked, error)) {
         return false;
-    if (program)
-        life->link = dkr_link_new(context, life->container, DKR_LINK_ADOPTED, program, is_required);
-    return life->link || !is_required ||
+    }
+    spec.program = program;
+    life->link = program ? dkr_link_new(context, &spec) : NULL;
+    return life->link || !spec.is_required ||
            spr_fail(error, SPR_E_UNSUPPORTED, "no-supervisor", "supervisor: it is required, and %s",
                     life->unlinked);
 }
 
 DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, const SprWait *wait, GError **error)
+                      const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
+                      GError **error)
 {
     const json_t *config = json_object_get(inspect, "Config");
     const char *id = text(inspect, "Id");
@@ -72,8 +81,9 @@ DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *option
     life->container = g_strdup(id);
     life->image = g_strdup(text(config, "Image"));
     life->workdir = g_strdup(workdir && *workdir == '/' ? workdir : "/");
+    life->socket = g_strdup(text(json_object_get(config, "Labels"), DKR_SOCKET_LABEL));
     life->mounts = archive_mounts(json_object_get(inspect, "Mounts"));
-    if (!find_link(life, context, options, inspect, wait, error))
+    if (!find_link(life, context, options, inspect, socket, wait, error))
         return NULL;
     return g_steal_pointer(&life);
 }
@@ -93,6 +103,7 @@ void dkr_life_unref(DkrLife *life)
     g_free(life->container);
     g_free(life->image);
     g_free(life->workdir);
+    g_free(life->socket);
     g_strfreev(life->mounts);
     g_free(life);
 }

@@ -17,14 +17,17 @@ typedef struct {
     char *workdir;   /* absolute */
     DkrLink *link;   /* to its supervisor; NULL: none, */
     char *unlinked;  /* for this reason */
+    char *socket;    /* of the host, that it was made with; NULL: none */
     char **mounts;   /* where volumes and binds are: what the archive API sees beside the root */
 } DkrLife;
 
 /* NULL with SPR_E_IO when inspect is not what it should be, with SPR_E_UNSUPPORTED when a
- * supervisor is required and can't be had. options: of the sandbox it is for. A container of the
- * reference gets the supervisor's program here, so that this may wait. */
+ * supervisor is required and can't be had. options: of the sandbox it is for. socket: what was
+ * prepared before its start, taken over; NULL when it ran already. A container of the reference
+ * gets the supervisor's program here, so that this may wait. */
 DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, const SprWait *wait, GError **error);
+                      const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
+                      GError **error);
 DkrLife *dkr_life_ref(DkrLife *life);
 void dkr_life_unref(DkrLife *life);
 
