@@ -72,8 +72,8 @@ bool spr_tar_reader_open(SprTarReader *reader, SprTarEntry *ret_entry, GError **
     ret_entry->uid = archive_entry_uid(entry);
     ret_entry->gid = archive_entry_gid(entry);
     ret_entry->size = (guint64)archive_entry_size(entry);
-    ret_entry->mtime_ns = (gint64)archive_entry_mtime(entry) * 1000000000 +
-                          archive_entry_mtime_nsec(entry);
+    ret_entry->mtime_ns =
+        (gint64)archive_entry_mtime(entry) * 1000000000 + archive_entry_mtime_nsec(entry);
     return true;
 }
 
@@ -158,6 +158,16 @@ bool spr_tar_writer_new(const char *name, const SprTarEntry *entry, SprTarFillFn
     if (!make_head(name, entry, writer->head, error))
         return false;
     *ret_writer = g_steal_pointer(&writer);
+    return true;
+}
+
+bool spr_tar_writer_prepend_directory(SprTarWriter *writer, const char *name,
+                                      const SprTarEntry *entry, GError **error)
+{
+    g_autoptr(GByteArray) head = g_byte_array_new();
+    if (!make_head(name, entry, head, error))
+        return false;
+    g_byte_array_prepend(writer->head, head->data, head->len);
     return true;
 }
 

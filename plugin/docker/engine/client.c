@@ -25,6 +25,7 @@ struct DkrClient {
     DkrLanes lanes;
     GMutex lock;
     int api_minor; /* guarded; 0 until asked */
+    char *architecture; /* guarded; NULL until asked */
 };
 
 struct DkrReply {
@@ -72,6 +73,7 @@ void dkr_client_free(DkrClient *client)
     g_mutex_clear(&client->lock);
     dkr_endpoint_free(client->endpoint);
     g_free(client->user_agent);
+    g_free(client->architecture);
     g_free(client);
 }
 
@@ -537,5 +539,27 @@ bool dkr_client_json(DkrClient *client, const DkrRequest *request, const SprWait
                             "the engine's answer to %s is no JSON: %s", request->path, why.text);
     }
     *ret_json = json;
+    return true;
+}
+
+bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char **ret_architecture,
+                             GError **error)
+{
+    DkrRequest request = {.method = "GET", .path = "/version"};
+    json_auto_t *version = NULL;
+    g_mutex_lock(&client->lock);
+    const char *known = client->architecture;
+    g_mutex_unlock(&client->lock);
+    if (!known) {
+        if (!dkr_client_json(client, &request, wait, &version, error))
+            return false;
+        const char *told = json_string_value(json_object_get(version, "Arch"));
+        g_mutex_lock(&client->lock);
+        if (!client->architecture)
+            client->architecture = g_strdup(told ? told : "");
+        known = client->architecture;
+        g_mutex_unlock(&client->lock);
+    }
+    *ret_architecture = known;
     return true;
 }

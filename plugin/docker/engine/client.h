@@ -62,6 +62,11 @@ const void *dkr_client_library(void);
 /* Asks the engine for its version once; *ret_minor is NN of the API 1.NN that is spoken. */
 bool dkr_client_api_minor(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error);
 
+/* The architecture of the engine's machine ("amd64"), asked for once; "" when the engine does not
+ * tell. It stays valid as long as client. */
+bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char **ret_architecture,
+                             GError **error);
+
 /* One unversioned ping, never answered from memory. */
 bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error);
 

@@ -14,7 +14,6 @@
 #include "sandbox/startfail.h"
 #include "sandbox/subpath.h"
 #include "sandbox/warnings.h"
-#include "supervisor/embedded.h"
 
 #include <string.h>
 
@@ -184,7 +183,7 @@ static bool begin_life(const DkrContext *context, const DkrSandboxOptions *optio
                        const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
                        DkrLife **ret_life, GError **error)
 {
-    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, socket, error);
+    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, socket, wait, error);
     if (!life || (life->link && !dkr_link_settle(life->link, wait, error)))
         return false;
     *ret_life = g_steal_pointer(&life);
@@ -205,8 +204,7 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
         return false;
     const char *status = text(json_object_get(inspect, "State"), "Status");
-    if (strcmp(status, "paused") == 0 &&
-        !unpause(context, container, wait, error))
+    if (strcmp(status, "paused") == 0 && !unpause(context, container, wait, error))
         return false;
     if (!check_stuck(status, options->id, error) ||
         !check_stays(context, options->id, inspect, wait, error))
@@ -333,7 +331,7 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
     DkrSpecSupervisor supervisor = {.volume = a->placement->volume,
-                                    .id = spr_supervisor_program_id(),
+                                    .id = a->placement->program.id,
                                     .is_main = a->placement->is_main,
                                     .entrypoint = a->placement->entrypoint};
     if (a->socket->direct)
@@ -362,8 +360,8 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
-    if ((a->placement->use && !dkr_placement_check(a->context, a->placement, container, a->image,
-                                                   a->wait, error)) ||
+    if ((a->placement->use &&
+         !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, error)) ||
         !start_and_look(a->context, container, a->options->command_is_set, a->wait, &inspect,
                         error)) {
         dkr_subpath_explain(a->context, a->options, a->image, error);
@@ -439,6 +437,19 @@ static bool may_do_without(const Attempt *a, const GError *why)
            (dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed"));
 }
 
+/* "" from an engine, or a proxy before it, that refuses to tell. */
+static bool ask_architecture(const DkrContext *context, const SprWait *wait,
+                             const char **ret_architecture, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    *ret_architecture = "";
+    if (dkr_client_architecture(context->client, wait, ret_architecture, &why) ||
+        dkr_failure_status(why) != 0)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 /* Failures that the mount of the socket's folder may have made: the engine is elsewhere, or forbids
  * such mounts. */
 static bool may_be_the_mount(const Attempt *a, const GError *why)
@@ -484,6 +495,7 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                     DkrStartOutcome *ret_outcome, GError **error)
 {
     int api_minor;
+    const char *architecture;
     g_autofree char *template_image = NULL;
     g_autofree char *template_workdir = NULL;
     g_autofree char *name = dkr_name_for_container(options->id, options->name);
@@ -505,7 +517,8 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                  .socket = &socket,
                  .wait = wait};
     if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error) ||
-        !dkr_placement_decide(options, image, &placement, error) ||
+        !ask_architecture(context, wait, &architecture, error) ||
+        !dkr_placement_decide(options, image, architecture, &placement, error) ||
         !dkr_socket_plan_new(context, options, &placement, &socket, error) ||
         !dkr_subpath_create(context, options, a.image, wait, error))
         return false;

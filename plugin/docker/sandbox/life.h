@@ -16,17 +16,24 @@ typedef struct {
     char *image;     /* as it was asked for */
     char *workdir;   /* absolute */
     char *started;   /* when, in the engine's words: tells it from a later life of its container */
-    DkrLink *link;   /* to its supervisor; NULL: none */
+    DkrLink *link;   /* to its supervisor; NULL: none, */
+    char *unlinked;  /* for this reason */
     char *socket;    /* of the host, that it was made with; NULL: none */
     char **mounts;   /* where volumes and binds are: what the archive API sees beside the root */
 } DkrLife;
 
-/* NULL with SPR_E_IO when inspect is not what it should be. options: of the sandbox it is for.
- * socket: what was prepared before its start, taken over; NULL when it ran already. */
+/* NULL with SPR_E_IO when inspect is not what it should be, with SPR_E_UNSUPPORTED when a
+ * supervisor is required and can't be had. options: of the sandbox it is for. socket: what was
+ * prepared before its start, taken over; NULL when it ran already. A container of the reference
+ * gets the supervisor's program here, so that this may wait. */
 DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, DkrLinkSocket *socket, GError **error);
+                      const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
+                      GError **error);
 DkrLife *dkr_life_ref(DkrLife *life);
 void dkr_life_unref(DkrLife *life);
+
+/* Why commands do not go through a supervisor; NULL: they do. g_free() it. */
+char *dkr_life_unsupervised(const DkrLife *life);
 
 /* Where its commands run; as long as life. */
 DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context);

@@ -379,7 +379,7 @@ static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret
     json_t *state = json_object_get(inspect, "State");
     if (!json_is_true(json_object_get(state, "Running")))
         return true;
-    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, NULL, error);
+    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, NULL, wait, error);
     return *ret_life != NULL;
 }
 
@@ -468,10 +468,8 @@ static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **
     DkrClient *client = sandbox->context->client;
     if (!locate(sandbox, wait, &container, &socket, error))
         return false;
-    if (!container)
-        return true;
     g_autofree char *volume = dkr_placement_own_volume(sandbox->options->id);
-    if (!dkr_container_remove(client, container, wait, error))
+    if (container && !dkr_container_remove(client, container, wait, error))
         return false;
     dkr_socket_forget(socket);
     return dkr_volume_remove(client, volume, wait, error);
@@ -533,8 +531,7 @@ static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life)
         return g_strdup("switched off in the options");
     if (!life)
         return g_strdup("the sandbox is not running, as far as this handle knows");
-    return life->link ? dkr_link_reason(life->link)
-                      : g_strdup("its container was made without one");
+    return dkr_life_unsupervised(life);
 }
 
 static char *make_info(DkrSandbox *sandbox, const json_t *inspect, const json_t *stats)

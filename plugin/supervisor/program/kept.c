@@ -114,6 +114,23 @@ static bool grow(SupKept *kept)
     return true;
 }
 
+void sup_kept_append(SupKept *kept, const void *bytes, size_t size)
+{
+    uint64_t end = kept->end + size;
+    if (kept->room < size && !(grow(kept) && kept->room >= size)) {
+        kept->start = kept->end = end;
+        return;
+    }
+    for (uint64_t at = kept->end; at < end;) {
+        size_t n = segment(kept, at, end);
+        memcpy(kept->bytes + at % kept->room, (const uint8_t *)bytes + (at - kept->end), n);
+        at += n;
+    }
+    kept->end = end;
+    if (end - kept->start > kept->room)
+        kept->start = end - kept->room;
+}
+
 static ssize_t count_only(SupKept *kept, int fd)
 {
     static char scratch[SPR_WIRE_MAX_DATA];

@@ -108,8 +108,8 @@ static bool someone_answers(const struct sockaddr_un *name)
     return answers;
 }
 
-/* Only a peer of our own user; the file's mode says the same, unless the sandbox changed it. */
-static bool is_own(int fd)
+/* The file's mode says the same, unless the sandbox changed it. */
+bool sup_peer_is_own(int fd)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
@@ -132,7 +132,7 @@ static void on_connect(SupWatch *watch, uint32_t events)
     }
     if (fd < 0)
         return;
-    if (is_own(fd))
+    if (sup_peer_is_own(fd))
         sup_connection_open(fd);
     else
         close(fd);
