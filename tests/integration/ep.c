@@ -227,11 +227,16 @@ const sprov_api *ep_api(void)
     return entry()->api;
 }
 
+const void *ep_extension(const char *id)
+{
+    const void *extension = entry()->get_extension(id);
+    cr_assert_not_null(extension, "no extension %s", id);
+    return extension;
+}
+
 const sprov_ext_lifecycle *ep_lifecycle(void)
 {
-    const sprov_ext_lifecycle *extension = entry()->get_extension(SPROV_EXT_LIFECYCLE);
-    cr_assert_not_null(extension);
-    return extension;
+    return ep_extension(SPROV_EXT_LIFECYCLE);
 }
 
 sprov_provider *ep_open_at(const char *host)

@@ -1,13 +1,13 @@
 #include "engine/client.h"
 
 #include "base/error.h"
+#include "base/latch.h"
 #include "engine/failure.h"
 #include "engine/lane.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #define JSON_MOST (32u << 20)
 #define ERROR_BODY_MOST (64u << 10)
@@ -50,6 +50,9 @@ struct DkrReply {
     gint64 limit_us;
     gint64 last_byte_us;
     GError *callback_error;
+
+    SprLatch *gone; /* of the wait it was opened with */
+    SprLatchListener on_gone;
 };
 
 DkrClient *dkr_client_new(const DkrEndpoint *endpoint, const char *user_agent, const SprLog *log)
@@ -91,12 +94,6 @@ const void *dkr_client_library(void)
 }
 
 /* --------------------------------------------------------------- curl's callbacks */
-
-/* libcurl 7.88 does not set close-on-exec itself. */
-static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
-{
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
 
 static size_t on_header(char *line, size_t size, size_t count, void *ctx)
 {
@@ -220,7 +217,7 @@ static void setup(DkrReply *reply, const DkrRequest *request, int api_minor)
     curl_easy_setopt(easy, CURLOPT_USERAGENT, reply->client->user_agent);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_SIZE);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    dkr_lane_set_up(reply->lane);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, reply->request_headers);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, reply);
@@ -286,12 +283,15 @@ static int step_ms(const DkrReply *reply, const SprWait *wait)
 
 static void poll_lane(DkrReply *reply, const SprWait *wait)
 {
-    struct curl_waitfd extra[2];
+    struct curl_waitfd extra[3];
     unsigned int n = 0, source = 0;
     if (reply->again_fd >= 0)
         extra[n++] = (struct curl_waitfd){.fd = reply->again_fd, .events = CURL_WAIT_POLLIN};
     if (wait->cancel_fd >= 0)
         extra[n++] = (struct curl_waitfd){.fd = wait->cancel_fd, .events = CURL_WAIT_POLLIN};
+    if (wait->gone)
+        extra[n++] =
+            (struct curl_waitfd){.fd = spr_latch_fd(wait->gone), .events = CURL_WAIT_POLLIN};
     curl_multi_poll(reply->lane->multi, extra, n, step_ms(reply, wait), NULL);
     if (reply->again_fd >= 0 && extra[source].revents) {
         reply->again_fd = -1;
@@ -300,10 +300,12 @@ static void poll_lane(DkrReply *reply, const SprWait *wait)
     }
 }
 
-/* Moves the transfer one poll further. */
+/* Moves the transfer one poll further. One that never rests is ended as well. */
 static bool step(DkrReply *reply, const SprWait *wait, GError **error)
 {
     int running = 0;
+    if (!spr_wait_check(wait, error))
+        return false;
     if (reply->write_paused && reply->buffer->len <= PAUSE_ABOVE) {
         reply->write_paused = false;
         curl_easy_pause(reply->lane->easy, reply->again_fd < 0 ? CURLPAUSE_CONT : CURLPAUSE_SEND);
@@ -314,14 +316,16 @@ static bool step(DkrReply *reply, const SprWait *wait, GError **error)
     take_result(reply);
     if (reply->finished || reply->buffer->len > had || reply->head_done != had_head)
         return true;
-    if (!spr_wait_check(wait, error) || !check_silence(reply, wait, error))
+    if (!check_silence(reply, wait, error))
         return false;
     poll_lane(reply, wait);
     return true;
 }
 
-static bool fail_transfer(DkrReply *reply, GError **error)
+static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
 {
+    if (spr_wait_is_gone(wait)) /* which is why the connection broke */
+        return spr_wait_check(wait, error);
     if (reply->callback_error) {
         g_propagate_error(error, g_steal_pointer(&reply->callback_error));
         return false;
@@ -376,7 +380,7 @@ static bool read_head(DkrReply *reply, const SprWait *wait, GError **error)
             return false;
     }
     if (!reply->head_done)
-        return fail_transfer(reply, error);
+        return fail_transfer(reply, wait, error);
     if (reply->status >= 400)
         return fail_status(reply, wait, error);
     return true;
@@ -396,6 +400,11 @@ static bool open_versioned(DkrClient *client, const DkrRequest *request, int api
         spr_deadline_after(request->limit_ms ? request->limit_ms : DKR_REQUEST_LIMIT_MS);
     reply->last_byte_us = g_get_monotonic_time();
     setup(reply, request, api_minor);
+    if (wait->gone) {
+        reply->gone = spr_latch_ref(wait->gone);
+        reply->on_gone = (SprLatchListener){.opened = dkr_lane_shut, .ctx = reply->lane};
+        spr_latch_listen(reply->gone, &reply->on_gone);
+    }
     if (!read_head(reply, wait, error))
         return false;
     spr_log(&client->log, SPR_LOG_DEBUG, "engine", "%s %s -> %d", request->method, request->path,
@@ -436,7 +445,7 @@ bool dkr_reply_read(DkrReply *reply, const SprWait *wait, const void **ret_data,
             return false;
     }
     if (reply->buffer->len == 0 && reply->result != CURLE_OK)
-        return fail_transfer(reply, error);
+        return fail_transfer(reply, wait, error);
     *ret_data = reply->buffer->data;
     *ret_size = reply->buffer->len;
     return true;
@@ -447,6 +456,9 @@ void dkr_reply_free(DkrReply *reply)
     if (!reply)
         return;
     bool reusable = reply->finished && reply->result == CURLE_OK;
+    if (reply->gone)
+        spr_latch_unlisten(reply->gone, &reply->on_gone);
+    spr_latch_unref(reply->gone);
     curl_multi_remove_handle(reply->lane->multi, reply->lane->easy);
     if (reusable)
         dkr_lane_give_back(&reply->client->lanes, reply->lane);

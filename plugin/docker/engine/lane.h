@@ -11,6 +11,8 @@
 typedef struct {
     CURLM *multi;
     CURL *easy;
+    GMutex lock;
+    int socket; /* guarded; of its connection, -1 without one */
 } DkrLane;
 
 typedef struct {
@@ -23,6 +25,12 @@ void dkr_lanes_clear(DkrLanes *lanes);
 
 DkrLane *dkr_lane_take(DkrLanes *lanes);
 void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane);
+
+/* Makes the easy handle's next connection this lane's. */
+void dkr_lane_set_up(DkrLane *lane);
+
+/* Ends its connection while another thread uses it, whatever that is doing. ctx: the lane. */
+void dkr_lane_shut(void *ctx);
 
 /* Closes its connection. */
 void dkr_lane_free(DkrLane *lane);

@@ -29,9 +29,14 @@ static bool read_attempt(void *ctx, DkrLife *life, GError **error)
 {
     Read *read = ctx;
     DkrSink sink = glue_sink(&read->sink);
-    return dkr_file_read(&read->gc->provider->context, life, read->request.path,
-                         read->request.offset, read->request.max_bytes, &sink, &read->gc->wait,
-                         &read->result, error);
+    SprWait wait;
+    if (!dkr_life_enter(life, &read->gc->wait, &wait, error))
+        return false;
+    bool ok =
+        dkr_file_read(&read->gc->provider->context, life, read->request.path, read->request.offset,
+                      read->request.max_bytes, &sink, &wait, &read->result, error);
+    dkr_life_leave(life, &wait);
+    return ok;
 }
 
 static bool read_may_repeat(void *ctx)
@@ -89,9 +94,13 @@ static bool write_attempt(void *ctx, DkrLife *life, GError **error)
 {
     Write *write = ctx;
     DkrSource source = glue_source(&write->source);
-    return dkr_file_write(&write->gc->provider->context, life, write->request.path,
-                          write->request.mode, write->source.source.size, &source,
-                          &write->gc->wait, error);
+    SprWait wait;
+    if (!dkr_life_enter(life, &write->gc->wait, &wait, error))
+        return false;
+    bool ok = dkr_file_write(&write->gc->provider->context, life, write->request.path,
+                             write->request.mode, write->source.source.size, &source, &wait, error);
+    dkr_life_leave(life, &wait);
+    return ok;
 }
 
 static bool write_may_repeat(void *ctx)

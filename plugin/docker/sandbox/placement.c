@@ -175,7 +175,6 @@ static bool fill(const DkrContext *context, const char *volume, const char *imag
                  const SprWait *wait, GError **error)
 {
     g_autofree char *helper = NULL;
-    SprWait cleanup = spr_wait_for(CLEANUP_LIMIT_MS);
     bool whole = false;
     spr_log(&context->log, SPR_LOG_INFO, "supervisor", "filling the volume %s", volume);
     if (!create_helper(context, volume, image, wait, &helper, error))
@@ -183,6 +182,7 @@ static bool fill(const DkrContext *context, const char *volume, const char *imag
     /* Another host may have been faster, and a container may be about to run what is there. */
     bool ok = is_whole(context, helper, wait, &whole, error) &&
               (whole || put_program(context, helper, wait, error));
+    SprWait cleanup = spr_wait_to_tidy(wait, CLEANUP_LIMIT_MS);
     dkr_container_remove(context->client, helper, &cleanup, NULL);
     return ok;
 }
