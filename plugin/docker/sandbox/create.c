@@ -61,6 +61,20 @@ bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *w
 
 /* ------------------------------------------------------------------------ running */
 
+/* False with SPR_E_CONFLICT when somebody removes it. */
+static bool check_stays(const json_t *inspect, GError **error)
+{
+    const char *status = text(json_object_get(inspect, "State"), "Status");
+    if (strcmp(status, "removing") != 0 && strcmp(status, "dead") != 0)
+        return true;
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    spr_fail(error, SPR_E_CONFLICT, "being-removed",
+             "the container of \"%s\" is %s: start again when it is gone", text(labels, LABEL_ID),
+             status);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
 /* False with SPR_E_NOT_READY when its main process has ended already. */
 static bool check_runs(const DkrContext *context, const json_t *inspect, const SprWait *wait,
                        GError **error)
@@ -68,6 +82,8 @@ static bool check_runs(const DkrContext *context, const json_t *inspect, const S
     const json_t *state = json_object_get(inspect, "State");
     if (json_is_true(json_object_get(state, "Running")))
         return true;
+    if (!check_stays(inspect, error))
+        return false;
     g_autofree char *output = dkr_container_last_output(context->client, text(inspect, "Id"), wait);
     const char *why = text(state, "Error");
     return spr_fail(error, SPR_E_NOT_READY, "main-process-ended",
@@ -137,12 +153,8 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (strcmp(status, "paused") == 0 &&
         !dkr_container_unpause(context->client, container, wait, error))
         return false;
-    if (strcmp(status, "removing") == 0 || strcmp(status, "dead") == 0) {
-        spr_fail(error, SPR_E_CONFLICT, "being-removed",
-                 "the container of \"%s\" is %s: start again when it is gone", options->id, status);
-        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    if (!check_stays(inspect, error))
         return false;
-    }
     if (strcmp(status, "exited") == 0 || strcmp(status, "created") == 0) {
         json_t *started;
         if (!start_and_look(context, container, false, wait, &started, error))
@@ -380,19 +392,32 @@ static bool create_or_join(const Attempt *a, char **ret_container, DkrLife **ret
     return true;
 }
 
+/* The engine refused our start, and it runs: others adopted it, whose it is from now on. */
+static bool is_others(const Attempt *a, const char *container, const GError *why)
+{
+    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
+    json_auto_t *inspect = NULL;
+    return dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed") &&
+           dkr_container_inspect(a->context->client, container, &wait, &inspect, NULL) &&
+           json_is_true(json_object_get(json_object_get(inspect, "State"), "Running"));
+}
+
 /* One attempt, which leaves nothing when it fails. */
 static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_outcome,
                     GError **error)
 {
     g_autofree char *container = NULL;
+    g_autoptr(GError) why = NULL;
     if (a->placement->use && !dkr_placement_prepare(a->context, a->placement, a->wait, error))
         return false;
     if (!create_or_join(a, &container, ret_life, error))
         return false;
     *ret_outcome = container ? DKR_START_CREATED : DKR_START_CONNECTED;
-    if (!container || run_container(a, container, ret_life, error))
+    if (!container || run_container(a, container, ret_life, &why))
         return true;
-    take_back(a, container);
+    if (!is_others(a, container, why))
+        take_back(a, container);
+    g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
 
