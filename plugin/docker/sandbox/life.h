@@ -16,6 +16,7 @@ typedef struct {
     char *image;     /* as it was asked for */
     char *workdir;   /* absolute */
     DkrLink *link;   /* to its supervisor; NULL: none */
+    char *socket;    /* of the host, that it was made with; NULL: none */
     char **mounts;   /* where volumes and binds are: what the archive API sees beside the root */
 
     GMutex lock; /* guards all below */
@@ -24,9 +25,10 @@ typedef struct {
     SprLatch *ending; /* opens when they have to end; NULL before the first */
 } DkrLife;
 
-/* NULL with SPR_E_IO when inspect is not what it should be. options: of the sandbox it is for. */
+/* NULL with SPR_E_IO when inspect is not what it should be. options: of the sandbox it is for.
+ * socket: what was prepared before its start, taken over; NULL when it ran already. */
 DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, GError **error);
+                      const json_t *inspect, DkrLinkSocket *socket, GError **error);
 DkrLife *dkr_life_ref(DkrLife *life);
 void dkr_life_unref(DkrLife *life);
 
