@@ -1,7 +1,7 @@
 /*
  * What is known of one container that runs: taken from the engine's inspect at start, immutable,
  * shared by reference with the calls that use it, so that a stop or a destroy beside them takes
- * nothing away under their feet.
+ * nothing away under their feet. Any thread.
  */
 #pragma once
 
@@ -20,6 +20,11 @@ typedef struct {
     char *unlinked;  /* for this reason */
     char *socket;    /* of the host, that it was made with; NULL: none */
     char **mounts;   /* where volumes and binds are: what the archive API sees beside the root */
+
+    GMutex lock; /* guards all below */
+    GCond left;
+    guint transfers;
+    SprLatch *ending; /* opens when they have to end; NULL before the first */
 } DkrLife;
 
 /* NULL with SPR_E_IO when inspect is not what it should be, with SPR_E_UNSUPPORTED when a
@@ -37,6 +42,17 @@ char *dkr_life_unsupervised(const DkrLife *life);
 
 /* Where its commands run; as long as life. */
 DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context);
+
+/* Around a call that may transfer an archive. The engine keeps the container's lock meanwhile, so
+ * that a stop or remove would wait for the last byte: dkr_life_end() ends *ret_wait, and the
+ * connection of a request that waits by it. False when the process has no descriptor left. */
+bool dkr_life_enter(DkrLife *life, const SprWait *wait, SprWait *ret_wait, GError **error);
+void dkr_life_leave(DkrLife *life, const SprWait *entered);
+
+/* Before the container is stopped or removed: ends the transfers, gives them a moment to tidy up,
+ * and lets none begin, until that failed and life goes on. */
+void dkr_life_end_transfers(DkrLife *life);
+void dkr_life_go_on(DkrLife *life);
 
 /* path made absolute by the working directory; not normalized: that is the sandbox's own view. */
 char *dkr_life_absolute(const DkrLife *life, const char *path);

@@ -191,7 +191,6 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
 {
     static const Folder none[] = {{NULL, 0}};
     g_autofree char *helper = NULL;
-    SprWait cleanup = spr_wait_for(CLEANUP_LIMIT_MS);
     bool whole = false;
     spr_log(&context->log, SPR_LOG_INFO, "supervisor", "filling the volume %s", placement->volume);
     if (!dkr_placement_helper(context, placement->volume, image, wait, &helper, error))
@@ -201,6 +200,7 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
                                                    &placement->program, wait, &whole, error);
     ok = ok && (whole || put_program(context, helper, DKR_SUPERVISOR_BIN_DIRECTORY,
                                      DKR_SUPERVISOR_FILE, none, &placement->program, wait, error));
+    SprWait cleanup = spr_wait_to_tidy(wait, CLEANUP_LIMIT_MS);
     dkr_container_remove(context->client, helper, &cleanup, NULL);
     return ok;
 }

@@ -293,6 +293,7 @@ static bool on_wait_over(Exec *exec, GError *why, GError **error)
 {
     bool cancelled = spr_error_is(why, SPR_E_CANCELLED, NULL);
     if (!cancelled && !spr_error_is(why, SPR_E_TIMEOUT, NULL)) {
+        end_tree(exec, NULL); /* whose end nobody waits for */
         exec->result.flags |= SPR_EXIT_UNCONFIRMED;
         g_propagate_error(error, why);
         return false;

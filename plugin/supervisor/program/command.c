@@ -156,7 +156,7 @@ static void start_failed(SupConnection *connection, uint32_t channel, int error,
     SprWireWriter w = {payload, sizeof payload, false};
     spr_wire_put(&w, (uint32_t)error, 4);
     spr_wire_put(&w, step, 4);
-    sup_connection_send(
+    sup_connection_answer(
         connection,
         (SprWireHeader){.size = sizeof payload, .channel = channel, .type = SPR_WIRE_START_FAILED},
         payload);
@@ -289,11 +289,11 @@ static void on_started(SupCommand *command)
         SprWireWriter w = {payload, sizeof payload, false};
         spr_wire_put(&w, command->id, 8);
         spr_wire_put(&w, (uint32_t)command->leader, 4);
-        sup_connection_send(command->connection,
-                            (SprWireHeader){.size = sizeof payload,
-                                            .channel = command->channel,
-                                            .type = SPR_WIRE_STARTED},
-                            payload);
+        sup_connection_answer(command->connection,
+                              (SprWireHeader){.size = sizeof payload,
+                                              .channel = command->channel,
+                                              .type = SPR_WIRE_STARTED},
+                              payload);
     }
     command->connection = NULL;
     sup_process_started(command);

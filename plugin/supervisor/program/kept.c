@@ -83,14 +83,16 @@ size_t sup_kept_copy(const SupKept *kept, uint64_t *offset, void *to, size_t roo
     return done;
 }
 
+/* What holds its process back has some room in any case: nothing else would set it free. */
 static bool grow(SupKept *kept)
 {
     size_t room = kept->room == 0 ? FIRST_ROOM : kept->room * 2;
+    bool must = kept->hold && kept->room == 0;
     if (room > kept->limit)
         room = kept->limit;
     if (room <= kept->room)
         return false;
-    while (used_by_all + (room - kept->room) > limit_of_all()) {
+    while (!must && used_by_all + (room - kept->room) > limit_of_all()) {
         if (!sup_process_drop_oldest_output())
             return false;
     }
