@@ -8,6 +8,7 @@
 extern const HsCommand hs_cmd_info;
 extern const HsCommand hs_cmd_run;
 extern const HsCommand hs_cmd_start;
+extern const HsCommand hs_cmd_clone;
 extern const HsCommand hs_cmd_exec;
 extern const HsCommand hs_cmd_stop;
 extern const HsCommand hs_cmd_rm;
@@ -22,4 +23,5 @@ extern const HsCommand hs_cmd_logs;
 extern const HsCommand hs_cmd_attach;
 extern const HsCommand hs_cmd_build;
 extern const HsCommand hs_cmd_template;
+extern const HsCommand hs_cmd_templates;
 extern const HsCommand hs_cmd_check;

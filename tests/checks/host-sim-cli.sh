@@ -19,7 +19,7 @@ with=("${open[@]}" --options "${OPTIONS:-{\}}")
 count=0
 
 cleanup() {
-    "$host" rm "${open[@]}" "$id" "$id-run" 2> /dev/null
+    "$host" rm "${open[@]}" "$id" "$id-run" "$id-clone" 2> /dev/null
     rm -rf "$work"
 }
 trap cleanup EXIT
@@ -221,14 +221,20 @@ else
     check 'a provider without archives is told so' gave 125 '' '*sprov.archive/1*'
 fi
 call ls "${open[@]}"
-check 'ls shows the sandbox in a table' gave 0 "ID *STATUS *IMAGE *CREATED*$id *running *" ''
+check 'ls shows the sandbox in a table' gave 0 "ID *STATUS *IMAGE *AGE *PROCESSES*$id *running *" ''
 call stop "${open[@]}" --id "$id"
 check 'stop stops it and keeps it' all gave 0 '' '' -- is_listed "$id"
 call exec "${open[@]}" --id "$id" --options '{"autoStart":false}' -c true
 check 'a stopped sandbox stays stopped where that was asked for' gave 125 '' '*'
 call exec "${open[@]}" --id "$id" -c 'cat tool | wc -c'
 check 'exec starts it again with its files' gave 0 300007 ''
-call rm "${open[@]}" --id "$id" "$id-never"
+call clone "${with[@]}" --id "$id-clone" --with '{"env":{"CLONED":"yes"}}'
+check 'clone starts another with the options and what is changed in them' gave 0 "$id-clone" created
+call exec "${open[@]}" --id "$id-clone" --options '{"env":{"CLONED":"yes"}}' -c 'echo $CLONED; test ! -e tool'
+check 'which has none of the files' gave 0 yes ''
+call clone "${with[@]}" --with '[]'
+check 'what is no object of options is told' gave 2 '' '*--with*'
+call rm "${open[@]}" --id "$id-clone" "$id" "$id-never"
 check 'rm removes it, and one that is gone is no error' all gave 0 '' '' -- is_gone "$id"
 
 # ------------------------------------------------------------------ log and memory
