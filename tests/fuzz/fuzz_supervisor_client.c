@@ -186,13 +186,13 @@ static void try_files(SprSupervisor *supervisor, const SprWait *wait)
     SprFileEntry entry;
     SprSource source = {NULL, -1, no_bytes};
     SprFileWrite files[] = {{"/a", 0, &source, 0}, {"/b", 0644, &source, 0}};
-    if (!spr_files_read(&(SprFilesVia){.supervisor = supervisor}, &(SprFileRange){"/f", 0, 0}, &sink, wait, &entry, &error))
+    if (!spr_files_read(supervisor, &(SprFileRange){"/f", 0, 0}, &sink, wait, &entry, &error))
         require_error(g_steal_pointer(&error));
     else
         require(entry.length == taken);
-    if (!spr_files_list(&(SprFilesVia){.supervisor = supervisor}, "/d", 0, take_entry, &entries, wait, &error))
+    if (!spr_files_list(supervisor, "/d", 0, take_entry, &entries, wait, &error))
         require_error(g_steal_pointer(&error));
-    if (!spr_files_write(&(SprFilesVia){.supervisor = supervisor}, files, 2, wait, &error))
+    if (!spr_files_write(supervisor, files, 2, wait, &error))
         require_error(g_steal_pointer(&error));
 }
 

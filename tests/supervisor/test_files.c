@@ -84,7 +84,7 @@ static bool write_bytes(const char *path, const void *data, gsize size, guint mo
     Given given = {data, size};
     SprSource source = {&given, -1, give};
     SprFileWrite file = {path, mode, &source, -1};
-    bool ok = spr_files_write(&(SprFilesVia){.supervisor = supervisor}, &file, 1, &patient, error);
+    bool ok = spr_files_write(supervisor, &file, 1, &patient, error);
     cr_assert(ok == (file.errno_value == 0));
     return ok;
 }
@@ -108,7 +108,7 @@ static GString *read_range(const char *path, guint64 offset, guint64 most, SprFi
     SprFileRange range = {path, offset, most};
     SprSink sink = {bytes, collect};
     SprFileEntry unused;
-    if (!spr_files_read(&(SprFilesVia){.supervisor = supervisor}, &range, &sink, &patient, entry ? entry : &unused, error))
+    if (!spr_files_read(supervisor, &range, &sink, &patient, entry ? entry : &unused, error))
         g_string_truncate(bytes, 0);
     return bytes;
 }
@@ -292,7 +292,7 @@ Test(files, a_write_that_breaks_off_leaves_the_old_file_alone)
     SprSource broken_source = {&broken, -1, give};
     files[1].source = &broken_source;
     GError *error = NULL;
-    cr_assert_not(spr_files_write(&(SprFilesVia){.supervisor = supervisor}, files, 2, &patient, &error));
+    cr_assert_not(spr_files_write(supervisor, files, 2, &patient, &error));
     expect_failure(error, SPR_E_REFUSED, NULL, "a source that gives up");
     sh("[ \"$(cat f)\" = old ] && [ $(ls -A | wc -l) = 2 ] && [ $(stat -c %%s first) = 2097152 ]");
 }
@@ -310,7 +310,7 @@ Test(files, a_reader_that_stops_ends_the_request)
     SprFileEntry entry;
     GError *error = NULL;
     gint64 start = g_get_monotonic_time();
-    cr_assert_not(spr_files_read(&(SprFilesVia){.supervisor = supervisor}, &range, &sink, &patient, &entry, &error));
+    cr_assert_not(spr_files_read(supervisor, &range, &sink, &patient, &entry, &error));
     expect_failure(error, SPR_E_REFUSED, NULL, "a sink that stops");
     cr_expect(g_get_monotonic_time() - start < 3000000, "it was read to its end");
     expect_text("/proc/sys/kernel/ostype", "Linux\n");
@@ -335,7 +335,7 @@ Test(files, a_broken_connection_leaves_nothing_behind)
     SprSource source = {&given, -1, give};
     SprFileWrite file = {in("f"), 0, &source, -1};
     GError *error = NULL;
-    cr_assert_not(spr_files_write(&(SprFilesVia){.supervisor = supervisor}, &file, 1, &patient, &error));
+    cr_assert_not(spr_files_write(supervisor, &file, 1, &patient, &error));
     expect_failure(error, SPR_E_IO, "supervisor-lost", "a cut connection");
     for (int i = 0; i < 5000 && !is_empty(); i++)
         g_usleep(1000);
@@ -362,7 +362,7 @@ Test(files, a_batch_tells_of_each_file_and_one_failure_harms_no_other)
     }
     files[500].path = in("dir");
     GError *error = NULL;
-    cr_assert_not(spr_files_write(&(SprFilesVia){.supervisor = supervisor}, files, COUNT, &patient, &error));
+    cr_assert_not(spr_files_write(supervisor, files, COUNT, &patient, &error));
     expect_failure(error, SPR_E_INVALID_ARGUMENT, "is-directory", "file 500");
     for (int i = 0; i < COUNT; i++)
         cr_assert(files[i].errno_value == (i == 500 ? EISDIR : 0), "%d: %d", i,
@@ -390,7 +390,7 @@ static int compare(const void *a, const void *b)
 static char *list(const char *path, guint flags, GError **error)
 {
     GPtrArray *list = g_ptr_array_new();
-    if (!spr_files_list(&(SprFilesVia){.supervisor = supervisor}, path, flags, note_entry, list, &patient, error))
+    if (!spr_files_list(supervisor, path, flags, note_entry, list, &patient, error))
         return NULL;
     g_ptr_array_sort(list, compare);
     g_ptr_array_add(list, NULL);
@@ -417,7 +417,7 @@ static char *stat_of(const char *path, guint flags)
 {
     GPtrArray *list = g_ptr_array_new();
     g_autoptr(GError) error = NULL;
-    cr_assert(spr_files_stat(&(SprFilesVia){.supervisor = supervisor}, path, flags, note_entry, list, &patient, &error), "%s",
+    cr_assert(spr_files_stat(supervisor, path, flags, note_entry, list, &patient, &error), "%s",
               error->message);
     cr_assert(list->len == 1);
     return list->pdata[0];
@@ -435,30 +435,30 @@ Test(files, stat_follows_a_link_unless_told_not_to)
 Test(files, directories_are_made_removed_and_moved)
 {
     GError *error = NULL;
-    cr_assert(spr_files_make_directory(&(SprFilesVia){.supervisor = supervisor}, in("a"), 0, 0, &patient, NULL));
-    cr_assert(spr_files_make_directory(&(SprFilesVia){.supervisor = supervisor}, in("x/y/z"), 0700, SPR_FILE_RECURSIVE, &patient,
+    cr_assert(spr_files_make_directory(supervisor, in("a"), 0, 0, &patient, NULL));
+    cr_assert(spr_files_make_directory(supervisor, in("x/y/z"), 0700, SPR_FILE_RECURSIVE, &patient,
                                        NULL));
     cr_assert(
-        spr_files_make_directory(&(SprFilesVia){.supervisor = supervisor}, in("x/y/"), 0711, SPR_FILE_RECURSIVE, &patient, NULL));
+        spr_files_make_directory(supervisor, in("x/y/"), 0711, SPR_FILE_RECURSIVE, &patient, NULL));
     sh("[ \"$(stat -c %%a a x x/y x/y/z | tr '\\n' ' ')\" = '755 755 755 700 ' ]");
-    spr_files_make_directory(&(SprFilesVia){.supervisor = supervisor}, in("a"), 0, 0, &patient, &error);
+    spr_files_make_directory(supervisor, in("a"), 0, 0, &patient, &error);
     expect_failure(g_steal_pointer(&error), SPR_E_EXISTS, "exists", "a");
-    spr_files_make_directory(&(SprFilesVia){.supervisor = supervisor}, in("n/m"), 0, 0, &patient, &error);
+    spr_files_make_directory(supervisor, in("n/m"), 0, 0, &patient, &error);
     expect_failure(g_steal_pointer(&error), SPR_E_NOT_FOUND, "no-such-file", "n/m");
 
     sh("echo x >x/y/z/f && ln -s /tmp x/link && chmod 500 x/y/z");
-    spr_files_remove(&(SprFilesVia){.supervisor = supervisor}, in("x"), 0, &patient, &error);
+    spr_files_remove(supervisor, in("x"), 0, &patient, &error);
     expect_failure(g_steal_pointer(&error), SPR_E_CONFLICT, "not-empty", "x");
-    cr_assert(spr_files_rename(&(SprFilesVia){.supervisor = supervisor}, in("x"), in("moved"), &patient, NULL));
-    spr_files_rename(&(SprFilesVia){.supervisor = supervisor}, in("a"), in("moved"), &patient, &error);
+    cr_assert(spr_files_rename(supervisor, in("x"), in("moved"), &patient, NULL));
+    spr_files_rename(supervisor, in("a"), in("moved"), &patient, &error);
     expect_failure(g_steal_pointer(&error), SPR_E_CONFLICT, "not-empty", "moved");
-    cr_assert(spr_files_remove(&(SprFilesVia){.supervisor = supervisor}, in("moved"), SPR_FILE_RECURSIVE, &patient, &error), "%s",
+    cr_assert(spr_files_remove(supervisor, in("moved"), SPR_FILE_RECURSIVE, &patient, &error), "%s",
               error ? error->message : "");
-    cr_assert(spr_files_remove(&(SprFilesVia){.supervisor = supervisor}, in("a"), 0, &patient, NULL));
+    cr_assert(spr_files_remove(supervisor, in("a"), 0, &patient, NULL));
     cr_assert(is_empty());
-    spr_files_remove(&(SprFilesVia){.supervisor = supervisor}, "/", SPR_FILE_RECURSIVE, &patient, &error);
+    spr_files_remove(supervisor, "/", SPR_FILE_RECURSIVE, &patient, &error);
     expect_failure(g_steal_pointer(&error), SPR_E_CONFLICT, "mount-point", "/");
-    spr_files_remove(&(SprFilesVia){.supervisor = supervisor}, "/proc", SPR_FILE_RECURSIVE, &patient, &error);
+    spr_files_remove(supervisor, "/proc", SPR_FILE_RECURSIVE, &patient, &error);
     expect_failure(g_steal_pointer(&error), SPR_E_CONFLICT, "mount-point", "/proc");
 }
 
@@ -504,7 +504,7 @@ Test(files, a_put_as_another_user_belongs_to_it_and_the_next_request_is_our_own_
         SprItems items;
         spr_items_init(&items, no_more, &items);
         spr_file_put_item(items.pending, SPR_FILE_MAKE_DIRECTORY, 0755, SPR_FILE_NO_TIME, "d", "");
-        cr_assert(spr_files_put(&(SprFilesVia){.supervisor = supervisor}, in("as-nobody"), "65534:65534", &items.source, &patient,
+        cr_assert(spr_files_put(supervisor, in("as-nobody"), "65534:65534", &items.source, &patient,
                                 &error),
                   "%s", error->message);
         spr_items_clear(&items);
@@ -540,7 +540,7 @@ static void *read_slowly(void *ctx)
     SprFileRange range = {ctx, 0, 0};
     SprSink sink = {NULL, sleepy};
     SprFileEntry entry;
-    cr_assert(spr_files_read(&(SprFilesVia){.supervisor = supervisor}, &range, &sink, &patient, &entry, NULL));
+    cr_assert(spr_files_read(supervisor, &range, &sink, &patient, &entry, NULL));
     return NULL;
 }
 

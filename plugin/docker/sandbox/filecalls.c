@@ -19,17 +19,12 @@ typedef struct {
     DkrVenue venue;
     const DkrLife *life;
     SprSupervisor *supervisor; /* NULL: none that serves files */
-    SprSupervisor *own;        /* a connection of this call alone, or NULL */
-    bool clean;                /* it ended as it should */
     const char *user;          /* that is left to become */
     const SprWait *wait;
-    SprFilesVia via;
 } Call;
 
 static void call_clear(Call *call)
 {
-    if (call->own)
-        dkr_link_give_back(call->venue.link, call->own, call->clean);
     spr_supervisor_unref(call->supervisor);
 }
 
@@ -45,10 +40,6 @@ static bool begin(Call *call, const DkrContext *context, const DkrLife *life, co
         return false;
     if (call->supervisor && !spr_files_are_served(call->supervisor))
         g_clear_pointer(&call->supervisor, spr_supervisor_unref);
-    if (call->supervisor)
-        call->own = dkr_link_take_own(call->venue.link, call->supervisor, wait);
-    call->via = (SprFilesVia){call->own ? call->own : call->supervisor, dkr_venue_ask_whether_paused,
-                              &call->venue};
     return true;
 }
 
@@ -64,9 +55,8 @@ static bool begin_supervised(Call *call, const DkrContext *context, const DkrLif
 }
 
 /* Errors of the connection concern the sandbox rather than the file. */
-static bool finish(Call *call, bool ok, GError *why, GError **error)
+static bool finish(const Call *call, bool ok, GError *why, GError **error)
 {
-    call->clean = ok || spr_error_extra(why)->native != 0;
     if (ok)
         return true;
     if (spr_error_is(why, SPR_E_IO, "supervisor-lost"))
@@ -91,7 +81,7 @@ bool dkr_files_read(const DkrContext *context, const DkrLife *life, const char *
     SprSink taker = dkr_supervisor_sink(sink);
     SprFileEntry entry;
     GError *why = NULL;
-    bool ok = spr_files_read(&call.via, &range, &taker, wait, &entry, &why);
+    bool ok = spr_files_read(call.supervisor, &range, &taker, wait, &entry, &why);
     if (ok)
         *ret_result = (DkrReadResult){.mode = entry.mode & 0777,
                                       .size = entry.size,
@@ -177,7 +167,7 @@ static void take_failures(DkrFileWrite *files, const SprFileWrite *asked, DkrFee
     }
 }
 
-static bool write_supervised(Call *call, DkrFileWrite *files, gsize count, GError **error)
+static bool write_supervised(const Call *call, DkrFileWrite *files, gsize count, GError **error)
 {
     g_autofree SprFileWrite *asked = g_new0(SprFileWrite, count);
     g_autofree DkrFeed *feeds = g_new0(DkrFeed, count);
@@ -188,8 +178,7 @@ static bool write_supervised(Call *call, DkrFileWrite *files, gsize count, GErro
         asked[i] = (SprFileWrite){paths->pdata[i], files[i].mode, &feeds[i].adapted, 0};
     }
     GError *why = NULL;
-    bool ok = spr_files_write(&call->via, asked, count, call->wait, &why);
-    call->clean = ok || spr_error_extra(why)->native != 0;
+    bool ok = spr_files_write(call->supervisor, asked, count, call->wait, &why);
     if (!ok && spr_error_is(why, SPR_E_IO, "supervisor-lost")) {
         GError *lost = g_steal_pointer(&why);
         dkr_venue_fail_broken(&call->venue, lost, &why);
@@ -204,7 +193,7 @@ static bool write_supervised(Call *call, DkrFileWrite *files, gsize count, GErro
 static bool prefers_archive(const Call *call, const DkrFileWrite *file)
 {
     int api_minor = 0;
-    return !call->own && file->size >= ARCHIVE_SIZE && file->size != G_MAXUINT64 &&
+    return file->size >= ARCHIVE_SIZE && file->size != G_MAXUINT64 &&
            dkr_client_api_minor(call->venue.context->client, call->wait, &api_minor, NULL) &&
            api_minor >= ARCHIVE_API_MINOR;
 }
@@ -309,8 +298,8 @@ static bool look_at(const DkrContext *context, const DkrLife *life, const char *
     guint passed = flags & (DKR_FILES_RECURSIVE | DKR_FILES_NO_FOLLOW);
     GError *why = NULL;
     bool ok = look->path
-                  ? spr_files_stat(&call.via, absolute, passed, emit_entry, look, wait, &why)
-                  : spr_files_list(&call.via, absolute, passed, emit_entry, look, wait, &why);
+                  ? spr_files_stat(call.supervisor, absolute, passed, emit_entry, look, wait, &why)
+                  : spr_files_list(call.supervisor, absolute, passed, emit_entry, look, wait, &why);
     return finish(&call, ok || forgive(flags, &why), why, error);
 }
 
@@ -338,7 +327,7 @@ bool dkr_files_make_directory(const DkrContext *context, const DkrLife *life, co
         return false;
     g_autofree char *absolute = dkr_life_absolute(life, path);
     GError *why = NULL;
-    bool ok = spr_files_make_directory(&call.via, absolute, mode, flags, wait, &why);
+    bool ok = spr_files_make_directory(call.supervisor, absolute, mode, flags, wait, &why);
     return finish(&call, ok, why, error);
 }
 
@@ -350,7 +339,7 @@ bool dkr_files_remove(const DkrContext *context, const DkrLife *life, const char
         return false;
     g_autofree char *absolute = dkr_life_absolute(life, path);
     GError *why = NULL;
-    bool ok = spr_files_remove(&call.via, absolute, flags & DKR_FILES_RECURSIVE, wait, &why);
+    bool ok = spr_files_remove(call.supervisor, absolute, flags & DKR_FILES_RECURSIVE, wait, &why);
     return finish(&call, ok || forgive(flags, &why), why, error);
 }
 
@@ -363,7 +352,7 @@ bool dkr_files_rename(const DkrContext *context, const DkrLife *life, const char
     g_autofree char *absolute_from = dkr_life_absolute(life, from);
     g_autofree char *absolute_to = dkr_life_absolute(life, to);
     GError *why = NULL;
-    bool ok = spr_files_rename(&call.via, absolute_from, absolute_to, wait, &why);
+    bool ok = spr_files_rename(call.supervisor, absolute_from, absolute_to, wait, &why);
     return finish(&call, ok, why, error);
 }
 
@@ -373,18 +362,15 @@ bool dkr_files_rename(const DkrContext *context, const DkrLife *life, const char
 static bool become(Call *call, const char *user, GError **error)
 {
     g_autoptr(GError) why = NULL;
-    if (!call->user || spr_files_check_user(&call->via, call->user, call->wait, &why))
+    if (!call->user || spr_files_check_user(call->supervisor, call->user, call->wait, &why))
         return true;
     if (!spr_error_is(why, SPR_E_UNSUPPORTED, "user-change")) {
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
     g_clear_pointer(&call->supervisor, spr_supervisor_unref);
-    if (!dkr_link_get(call->venue.link, user, call->wait, &call->supervisor, error))
-        return false;
     call->user = NULL;
-    call->via.supervisor = call->supervisor;
-    return true;
+    return dkr_link_get(call->venue.link, user, call->wait, &call->supervisor, error);
 }
 
 bool dkr_files_put(const DkrContext *context, const DkrLife *life, const char *directory,
@@ -397,7 +383,7 @@ bool dkr_files_put(const DkrContext *context, const DkrLife *life, const char *d
     g_autoptr(DkrUntar) untar = dkr_untar_new(source, wait);
     GError *why = NULL;
     bool ok =
-        spr_files_put(&call.via, absolute, call.user, dkr_untar_source(untar), wait, &why);
+        spr_files_put(call.supervisor, absolute, call.user, dkr_untar_source(untar), wait, &why);
     if (!ok && dkr_untar_error(untar)) {
         g_error_free(why);
         why = g_error_copy(dkr_untar_error(untar));
@@ -416,7 +402,7 @@ bool dkr_files_get(const DkrContext *context, const DkrLife *life, const char *p
     SprFileTaker taker = dkr_tar_taker(tar);
     GError *why = NULL;
     bool ok =
-        spr_files_get(&call.via, absolute, &taker, wait, &why) && dkr_tar_finish(tar, &why);
+        spr_files_get(call.supervisor, absolute, &taker, wait, &why) && dkr_tar_finish(tar, &why);
     if (!ok && dkr_tar_error(tar)) {
         g_clear_error(&why);
         why = g_error_copy(dkr_tar_error(tar));

@@ -101,7 +101,7 @@ static bool exec_there(const DkrVenue *venue, SprSupervisor *shared, const SprCo
 }
 
 /* The supervisor is silent: frozen with its sandbox, or slow? */
-bool dkr_venue_ask_whether_paused(void *ctx, GError **error)
+static bool ask_whether_paused(void *ctx, GError **error)
 {
     const DkrVenue *venue = ctx;
     SprWait wait = spr_wait_for(ASK_MS);
@@ -123,7 +123,7 @@ static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, con
                         .deadline_ms = command->run_timeout_ms,
                         .grace_ms = command->grace_ms,
                         .wait_background = command->wait_background,
-                        .on_silence = dkr_venue_ask_whether_paused,
+                        .on_silence = ask_whether_paused,
                         .silence_ctx = (void *)venue};
     DkrFeed feed;
     dkr_feed_init(&feed, &command->source);

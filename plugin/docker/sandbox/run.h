@@ -26,10 +26,6 @@ bool dkr_venue_supervisor(const DkrVenue *venue, const char *user, const SprWait
 /* Whether the engine says that its container does not run any more. */
 bool dkr_venue_is_over(const DkrVenue *venue);
 
-/* The supervisor is silent: false with SPR_E_NOT_READY, reason "paused", when the sandbox is that.
- * venue is a DkrVenue; see SprCommand.on_silence. */
-bool dkr_venue_ask_whether_paused(void *venue, GError **error);
-
 /* What a broken connection means: SPR_E_NOT_READY when its container has ended, otherwise why, to be
  * tried again. Takes why over; returns false. */
 bool dkr_venue_fail_broken(const DkrVenue *venue, GError *why, GError **error);

@@ -26,7 +26,6 @@ typedef struct {
     GByteArray *first; /* frames that travel together, until they are sent */
     guint64 taken[3], uncredited[3];
     guint64 stdin_credit, stdin_window;
-    bool takes_input;   /* there was a source */
     bool source_waits;  /* it said AGAIN */
     bool by_pipes;      /* output comes through these, else in frames */
     SprTap taps[3];     /* by stream */
@@ -82,9 +81,6 @@ static void end_tree(Exec *exec, GError *reason)
     send_frame(exec, SPR_WIRE_KILL, payload, sizeof payload, NULL);
     exec->ending = true;
     exec->reason = reason;
-    /* What is asked for a file hears of it by its streams alone. */
-    if (exec->command->files && !exec->takes_input)
-        spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
     exec->source = NULL;
     exec->limit = spr_wait_for(with_confirmation(grace_ms));
 }
@@ -144,7 +140,7 @@ static gsize pump(Exec *exec, SprWireStream stream)
     SprTap *tap = &exec->taps[stream];
     guint8 first[FIRST_READ];
     gsize sum = 0;
-    for (int i = 0; i < READS_A_STEP && tap->fd >= 0 && !exec->done; i++) {
+    for (int i = 0; i < READS_A_STEP && tap->fd >= 0; i++) {
         gsize room = exec->large ? LARGE_READ : sizeof first;
         guint8 *into = exec->large ? exec->large : first;
         gsize n = spr_tap_read(tap, into, room);
@@ -367,7 +363,7 @@ static bool step(Exec *exec, GError **error)
 static void open_pipes(Exec *exec, int write_ends[2])
 {
     if (!spr_channel_passes_descriptors(exec->channel) || exec->command->rows > 0 ||
-        !spr_tap_open(&exec->taps[SPR_WIRE_OUT], &write_ends[0]))
+        exec->command->files || !spr_tap_open(&exec->taps[SPR_WIRE_OUT], &write_ends[0]))
         return;
     exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], &write_ends[1]);
     if (!exec->by_pipes) {
@@ -444,7 +440,6 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .channel = channel,
                  .heard = !command->on_silence,
                  .silent_at_us = spr_deadline_after(SILENT_MS),
-                 .takes_input = source != NULL,
                  .stdin_window = SPR_WIRE_STDIN_WINDOW};
     if (command->files)
         exec.stdin_window = SPR_WIRE_FILES_WINDOW;

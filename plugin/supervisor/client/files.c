@@ -78,19 +78,14 @@ static bool judge_end(const Ask *ask, const SprExit *exit, GError **error)
                     ask->shown);
 }
 
-static bool run(Ask *ask, const SprFilesVia *via, const char *const *argv, const char *user,
+static bool run(Ask *ask, SprSupervisor *supervisor, const char *const *argv, const char *user,
                 const SprSource *source, const SprWait *wait, GError **error)
 {
-    SprCommand command = {.argv = argv,
-                          .user = user,
-                          .files = true,
-                          .stall_ms = STALL_MS,
-                          .on_silence = via->on_silence,
-                          .silence_ctx = via->silence_ctx};
+    SprCommand command = {.argv = argv, .user = user, .files = true, .stall_ms = STALL_MS};
     SprSink sink = {ask, take_output};
     SprExit exit = {0};
     GError *why = NULL;
-    bool ok = spr_supervisor_exec(via->supervisor, &command, source, &sink, NULL, wait, &exit, &why);
+    bool ok = spr_supervisor_exec(supervisor, &command, source, &sink, NULL, wait, &exit, &why);
     if (ask->decoder.broken) {
         g_clear_error(&why);
         return spr_fail(error, SPR_E_IO, "bad-answer", "%s: the supervisor's answer makes no sense",
@@ -137,7 +132,7 @@ static bool read_status(void *ctx, int errno_value, guint32 number, const char *
     return take_failure(&((Read *)ctx)->ask, errno_value, path);
 }
 
-bool spr_files_read(const SprFilesVia *via, const SprFileRange *range, const SprSink *sink,
+bool spr_files_read(SprSupervisor *supervisor, const SprFileRange *range, const SprSink *sink,
                     const SprWait *wait, SprFileEntry *ret_entry, GError **error)
 {
     Read read = {.ask = {.shown = range->path, .one_file = true}, .sink = sink};
@@ -145,7 +140,7 @@ bool spr_files_read(const SprFilesVia *via, const SprFileRange *range, const Spr
     g_autofree char *offset = g_strdup_printf("%" G_GUINT64_FORMAT, range->offset);
     g_autofree char *most = g_strdup_printf("%" G_GUINT64_FORMAT, range->most);
     const char *argv[] = {"read", range->path, offset, most, NULL};
-    bool ok = run(&read.ask, via, argv, NULL, NULL, wait, error);
+    bool ok = run(&read.ask, supervisor, argv, NULL, NULL, wait, error);
     ask_clear(&read.ask);
     if (ok) {
         *ret_entry = read.entry;
@@ -211,7 +206,7 @@ static bool first_failure(const Write *write, GError **error)
     return true;
 }
 
-bool spr_files_write(const SprFilesVia *via, SprFileWrite *files, gsize count,
+bool spr_files_write(SprSupervisor *supervisor, SprFileWrite *files, gsize count,
                      const SprWait *wait, GError **error)
 {
     Write write = {.ask = {.shown = files[0].path}, .files = files, .count = count};
@@ -224,7 +219,7 @@ bool spr_files_write(const SprFilesVia *via, SprFileWrite *files, gsize count,
     spr_items_init(&write.items, next_item, &write);
     const char *argv[] = {"write", NULL};
     g_autoptr(GError) why = NULL;
-    bool ok = run(&write.ask, via, argv, NULL, &write.items.source, wait, &why);
+    bool ok = run(&write.ask, supervisor, argv, NULL, &write.items.source, wait, &why);
     spr_items_clear(&write.items);
     ask_clear(&write.ask);
     if (ok && write.answered < count)
@@ -254,56 +249,56 @@ static bool look_status(void *ctx, int errno_value, guint32 number, const char *
     return take_failure(&((Look *)ctx)->ask, errno_value, path);
 }
 
-static bool ask_plainly(const SprFilesVia *via, const char *const *argv, const char *user,
+static bool ask_plainly(SprSupervisor *supervisor, const char *const *argv, const char *user,
                         const SprSource *source, SprFileEntryFn take, void *ctx,
                         const SprWait *wait, GError **error)
 {
     Look look = {.ask = {.shown = argv[1]}, .take = take, .ctx = ctx};
     look.ask.decoder.taker =
         (SprFileTaker){.entry = take ? look_entry : NULL, .status = look_status, .ctx = &look};
-    bool ok = run(&look.ask, via, argv, user, source, wait, error);
+    bool ok = run(&look.ask, supervisor, argv, user, source, wait, error);
     ask_clear(&look.ask);
     return ok;
 }
 
-bool spr_files_stat(const SprFilesVia *via, const char *path, guint flags, SprFileEntryFn take,
+bool spr_files_stat(SprSupervisor *supervisor, const char *path, guint flags, SprFileEntryFn take,
                     void *ctx, const SprWait *wait, GError **error)
 {
     g_autofree char *number = g_strdup_printf("%u", flags);
     const char *argv[] = {"stat", path, number, NULL};
-    return ask_plainly(via, argv, NULL, NULL, take, ctx, wait, error);
+    return ask_plainly(supervisor, argv, NULL, NULL, take, ctx, wait, error);
 }
 
-bool spr_files_list(const SprFilesVia *via, const char *path, guint flags, SprFileEntryFn take,
+bool spr_files_list(SprSupervisor *supervisor, const char *path, guint flags, SprFileEntryFn take,
                     void *ctx, const SprWait *wait, GError **error)
 {
     g_autofree char *number = g_strdup_printf("%u", flags);
     const char *argv[] = {"list", path, number, NULL};
-    return ask_plainly(via, argv, NULL, NULL, take, ctx, wait, error);
+    return ask_plainly(supervisor, argv, NULL, NULL, take, ctx, wait, error);
 }
 
-bool spr_files_make_directory(const SprFilesVia *via, const char *path, guint mode, guint flags,
+bool spr_files_make_directory(SprSupervisor *supervisor, const char *path, guint mode, guint flags,
                               const SprWait *wait, GError **error)
 {
     g_autofree char *number = g_strdup_printf("%u", flags);
     g_autofree char *mode_text = g_strdup_printf("%u", mode ? mode : 0755);
     const char *argv[] = {"mkdir", path, mode_text, number, NULL};
-    return ask_plainly(via, argv, NULL, NULL, NULL, NULL, wait, error);
+    return ask_plainly(supervisor, argv, NULL, NULL, NULL, NULL, wait, error);
 }
 
-bool spr_files_remove(const SprFilesVia *via, const char *path, guint flags, const SprWait *wait,
+bool spr_files_remove(SprSupervisor *supervisor, const char *path, guint flags, const SprWait *wait,
                       GError **error)
 {
     g_autofree char *number = g_strdup_printf("%u", flags);
     const char *argv[] = {"remove", path, number, NULL};
-    return ask_plainly(via, argv, NULL, NULL, NULL, NULL, wait, error);
+    return ask_plainly(supervisor, argv, NULL, NULL, NULL, NULL, wait, error);
 }
 
-bool spr_files_rename(const SprFilesVia *via, const char *from, const char *to,
+bool spr_files_rename(SprSupervisor *supervisor, const char *from, const char *to,
                       const SprWait *wait, GError **error)
 {
     const char *argv[] = {"rename", from, to, NULL};
-    return ask_plainly(via, argv, NULL, NULL, NULL, NULL, wait, error);
+    return ask_plainly(supervisor, argv, NULL, NULL, NULL, NULL, wait, error);
 }
 
 static bool take_nothing(void *ctx, const SprFileEntry *entry)
@@ -311,20 +306,20 @@ static bool take_nothing(void *ctx, const SprFileEntry *entry)
     return true;
 }
 
-bool spr_files_check_user(const SprFilesVia *via, const char *user, const SprWait *wait,
+bool spr_files_check_user(SprSupervisor *supervisor, const char *user, const SprWait *wait,
                           GError **error)
 {
     const char *argv[] = {"stat", "/", "0", NULL};
-    return ask_plainly(via, argv, user, NULL, take_nothing, NULL, wait, error);
+    return ask_plainly(supervisor, argv, user, NULL, take_nothing, NULL, wait, error);
 }
 
 /* ------------------------------------------------------------------------------ archives */
 
-bool spr_files_put(const SprFilesVia *via, const char *directory, const char *user,
+bool spr_files_put(SprSupervisor *supervisor, const char *directory, const char *user,
                    const SprSource *items, const SprWait *wait, GError **error)
 {
     const char *argv[] = {"put", directory, NULL};
-    return ask_plainly(via, argv, user, items, NULL, NULL, wait, error);
+    return ask_plainly(supervisor, argv, user, items, NULL, NULL, wait, error);
 }
 
 typedef struct {
@@ -383,14 +378,14 @@ static char *last_part(const char *path)
     return g_strdup(nameless ? "." : name);
 }
 
-bool spr_files_get(const SprFilesVia *via, const char *path, const SprFileTaker *taker,
+bool spr_files_get(SprSupervisor *supervisor, const char *path, const SprFileTaker *taker,
                    const SprWait *wait, GError **error)
 {
     g_autofree char *name = last_part(path);
     Get get = {.ask = {.shown = path}, .taker = taker, .name = name};
     get.ask.decoder.taker = (SprFileTaker){get_entry, get_bytes, get_status, &get};
     const char *argv[] = {"get", path, NULL};
-    bool ok = run(&get.ask, via, argv, NULL, NULL, wait, error);
+    bool ok = run(&get.ask, supervisor, argv, NULL, NULL, wait, error);
     ask_clear(&get.ask);
     return ok;
 }

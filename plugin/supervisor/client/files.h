@@ -9,13 +9,6 @@
 #include "supervisor/client/filecodec.h"
 #include "supervisor/client/supervisor.h"
 
-/* The connection, and SprCommand's way to ask about a program that is silent. */
-typedef struct {
-    SprSupervisor *supervisor;
-    bool (*on_silence)(void *ctx, GError **error);
-    void *silence_ctx;
-} SprFilesVia;
-
 /* Whether the program serves them. */
 bool spr_files_are_served(const SprSupervisor *supervisor);
 
@@ -25,7 +18,7 @@ typedef struct {
 } SprFileRange;
 
 /* The bytes go to sink. *ret_entry without its strings, its length the count of bytes. */
-bool spr_files_read(const SprFilesVia *via, const SprFileRange *range, const SprSink *sink,
+bool spr_files_read(SprSupervisor *supervisor, const SprFileRange *range, const SprSink *sink,
                     const SprWait *wait, SprFileEntry *ret_entry, GError **error);
 
 typedef struct {
@@ -37,33 +30,33 @@ typedef struct {
 
 /* Each as a whole or not at all, one after the other. False when one failed, with its error; the
  * others were tried all the same unless a source gave up. */
-bool spr_files_write(const SprFilesVia *via, SprFileWrite *files, gsize count,
+bool spr_files_write(SprSupervisor *supervisor, SprFileWrite *files, gsize count,
                      const SprWait *wait, GError **error);
 
 /* False: enough. */
 typedef bool (*SprFileEntryFn)(void *ctx, const SprFileEntry *entry);
 
 /* flags: SPR_FILE_*. */
-bool spr_files_stat(const SprFilesVia *via, const char *path, guint flags, SprFileEntryFn take,
+bool spr_files_stat(SprSupervisor *supervisor, const char *path, guint flags, SprFileEntryFn take,
                     void *ctx, const SprWait *wait, GError **error);
-bool spr_files_list(const SprFilesVia *via, const char *path, guint flags, SprFileEntryFn take,
+bool spr_files_list(SprSupervisor *supervisor, const char *path, guint flags, SprFileEntryFn take,
                     void *ctx, const SprWait *wait, GError **error);
-bool spr_files_make_directory(const SprFilesVia *via, const char *path, guint mode, guint flags,
+bool spr_files_make_directory(SprSupervisor *supervisor, const char *path, guint mode, guint flags,
                               const SprWait *wait, GError **error);
-bool spr_files_remove(const SprFilesVia *via, const char *path, guint flags, const SprWait *wait,
+bool spr_files_remove(SprSupervisor *supervisor, const char *path, guint flags, const SprWait *wait,
                       GError **error);
-bool spr_files_rename(const SprFilesVia *via, const char *from, const char *to,
+bool spr_files_rename(SprSupervisor *supervisor, const char *from, const char *to,
                       const SprWait *wait, GError **error);
 
 /* SPR_E_UNSUPPORTED, reason "user-change", when the program may not become that user. */
-bool spr_files_check_user(const SprFilesVia *via, const char *user, const SprWait *wait,
+bool spr_files_check_user(SprSupervisor *supervisor, const char *user, const SprWait *wait,
                           GError **error);
 
 /* A path and all below it: entry() for each, bytes() for those of the last one. Names are relative
  * and free of "..", and begin with the last part of path. */
-bool spr_files_get(const SprFilesVia *via, const char *path, const SprFileTaker *taker,
+bool spr_files_get(SprSupervisor *supervisor, const char *path, const SprFileTaker *taker,
                    const SprWait *wait, GError **error);
 
 /* items: as of spr_file_put_item(), chunks of files between them, END at last. */
-bool spr_files_put(const SprFilesVia *via, const char *directory, const char *user,
+bool spr_files_put(SprSupervisor *supervisor, const char *directory, const char *user,
                    const SprSource *items, const SprWait *wait, GError **error);

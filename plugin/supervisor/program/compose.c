@@ -22,10 +22,10 @@ bool sup_run_parse(SprWireReader *r, SupRun *run)
     run->strings = (const char *)r->at;
     run->size = r->left;
     bool shell = run->flags & SPR_WIRE_RUN_SHELL;
+    bool files = run->flags & SPR_WIRE_RUN_FILES;
     bool own_streams = run->flags & SPR_WIRE_RUN_DETACHED || run->rows > 0;
-    bool plain = !own_streams && !shell && !(run->flags & SPR_WIRE_RUN_WAIT_BACKGROUND);
     if (r->bad || run->n_argv == 0 || (shell && run->n_argv != 1) ||
-        (!plain && run->flags & SPR_WIRE_RUN_FILES) ||
+        (files && ((run->flags & ~(SPR_WIRE_RUN_FILES | SPR_WIRE_RUN_STDIN)) || run->rows)) ||
         (own_streams && run->flags & SPR_WIRE_RUN_PIPES) || run->n_argv > SPR_WIRE_MAX_STRINGS ||
         run->n_env > SPR_WIRE_MAX_STRINGS)
         return false;
