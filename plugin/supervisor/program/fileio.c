@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #define BLOCK 65536u
-#define SPLICE_BLOCK (1u << 20)
 #define OUT_ROOM (2 * (BLOCK + SPR_FILE_HEADER + SPR_FILE_MAX_RECORD))
 #define IN_ROOM (256u * 1024)
 
@@ -145,8 +144,7 @@ static int send_rest(int fd, uint64_t left, bool known)
     bool by_splice = known;
     sup_fileio_flush();
     while (left > 0 && !io.out_broken) {
-        size_t block = by_splice ? SPLICE_BLOCK : BLOCK;
-        size_t most = left < block ? (size_t)left : block;
+        size_t most = left < BLOCK ? (size_t)left : BLOCK;
         ssize_t n = by_splice ? splice(fd, NULL, io.out, NULL, most, 0) : gather(fd, most);
         if (n < 0 && errno == EINTR)
             continue;
