@@ -205,6 +205,21 @@ call read "${open[@]}" --id "$id" no/such/file --to "$work/target/copy"
 check 'a read that fails leaves no partial file' all gave 125 '' '*no/such/file*' -- test -z "$(ls -A "$work/target")"
 call read "${open[@]}" --id "$id" tool --to "$work/target"
 check 'a folder is no target' gave 2 '' "*$work/target*"
+if "$host" info "${open[@]}" | grep -q 'sprov.archive/1'; then
+    mkdir "$work/tree" "$work/got"
+    printf data > "$work/tree/a file"
+    ln -s 'a file' "$work/tree/link"
+    call put "${open[@]}" --id "$id" made/here < <(tar -C "$work" -c tree)
+    check 'a directory is put as an archive' gave 0 '' ''
+    call get "${open[@]}" --id "$id" made/here/tree --to "$work/got.tar"
+    check 'and got again' all gave 0 '' '' -- tar -C "$work/got" -xf "$work/got.tar" -- \
+        diff -r "$work/tree" "$work/got/tree"
+    call put "${open[@]}" --id "$id" made < "$work/bytes"
+    check 'what is no archive is refused' gave 125 '' '*tar*'
+else
+    call get "${open[@]}" --id "$id" tool
+    check 'a provider without archives is told so' gave 125 '' '*sprov.archive/1*'
+fi
 call ls "${open[@]}"
 check 'ls shows the sandbox in a table' gave 0 "ID *STATUS *IMAGE *AGE *PROCESSES*$id *running *" ''
 call stop "${open[@]}" --id "$id"

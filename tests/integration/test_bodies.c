@@ -1,5 +1,6 @@
 /* The bodies of tests/golden/create-bodies.json on a real engine: what it keeps is what it was
  * sent, and the comparison with the options finds nothing, however the engine writes it. */
+#include "engine/choice.h"
 #include "engine/containers.h"
 #include "engine/volumes.h"
 #include "options/json.h"
@@ -18,11 +19,9 @@ static Engine connect_engine(void)
 {
     g_autoptr(GError) error = NULL;
     DkrEndpoint *endpoint = NULL;
-    cr_assert(dkr_endpoint_resolve(NULL, g_getenv("DOCKER_HOST"), &endpoint, &error), "%s",
+    cr_assert(dkr_endpoint_choose(&(DkrWish){0}, g_getenv, &endpoint, &error), "%s",
               error ? error->message : "");
-    Engine engine = {dkr_client_new(endpoint, "sprov-tests", NULL), spr_wait_for(120 * 1000)};
-    dkr_endpoint_free(endpoint);
-    return engine;
+    return (Engine){dkr_client_new(endpoint, "sprov-tests", NULL), spr_wait_for(120 * 1000)};
 }
 
 /* The engine leaves out what is false, 0, "" or null. */

@@ -24,10 +24,11 @@ static bool get_json(DkrClient *client, const char *path, const SprWait *wait, j
     return true;
 }
 
-bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
-                        json_t **ret_array, GError **error)
+/* The containers that pass one filter. */
+static bool list(DkrClient *client, const char *filter, const char *value, const SprWait *wait,
+                 json_t **ret_array, GError **error)
 {
-    json_auto_t *filters = json_pack("{s:[s]}", "label", label);
+    json_auto_t *filters = json_pack("{s:[s]}", filter, value);
     if (!filters)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
                         "the sandbox's id is not UTF-8");
@@ -47,6 +48,18 @@ bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wai
     }
     *ret_array = g_steal_pointer(&array);
     return true;
+}
+
+bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
+                        json_t **ret_array, GError **error)
+{
+    return list(client, "label", label, wait, ret_array, error);
+}
+
+bool dkr_container_list_of_image(DkrClient *client, const char *image, const SprWait *wait,
+                                 json_t **ret_array, GError **error)
+{
+    return list(client, "ancestor", image, wait, ret_array, error);
 }
 
 bool dkr_container_inspect(DkrClient *client, const char *container, const SprWait *wait,

@@ -10,6 +10,10 @@
 bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
                         json_t **ret_array, GError **error);
 
+/* Those that were made of an image, or of one that was made of it. */
+bool dkr_container_list_of_image(DkrClient *client, const char *image, const SprWait *wait,
+                                 json_t **ret_array, GError **error);
+
 bool dkr_container_inspect(DkrClient *client, const char *container, const SprWait *wait,
                            json_t **ret_object, GError **error);
 

@@ -26,10 +26,10 @@ bool dkr_image_inspect(DkrClient *client, const char *image, const SprWait *wait
     return true;
 }
 
-bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wait,
-                    json_t **ret_array, GError **error)
+/* The images that pass filters, which is JSON. */
+static bool list(DkrClient *client, const char *filters, const SprWait *wait, json_t **ret_array,
+                 GError **error)
 {
-    g_autofree char *filters = g_strdup_printf("{\"reference\":[\"%s\"]}", repository);
     g_autofree char *escaped = spr_url_escape(filters);
     g_autofree char *path = g_strdup_printf("/images/json?filters=%s", escaped);
     DkrRequest request = {.method = "GET", .path = path};
@@ -40,6 +40,21 @@ bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wa
         return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's list of images is none");
     *ret_array = g_steal_pointer(&answer);
     return true;
+}
+
+bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wait,
+                    json_t **ret_array, GError **error)
+{
+    g_autofree char *filters = g_strdup_printf("{\"reference\":[\"%s\"]}", repository);
+    return list(client, filters, wait, ret_array, error);
+}
+
+bool dkr_image_list_dangling(DkrClient *client, const char *label, const SprWait *wait,
+                             json_t **ret_array, GError **error)
+{
+    g_autofree char *filters =
+        g_strdup_printf("{\"dangling\":[\"true\"],\"label\":[\"%s\"]}", label);
+    return list(client, filters, wait, ret_array, error);
 }
 
 bool dkr_image_remove(DkrClient *client, const char *image, const SprWait *wait, GError **error)

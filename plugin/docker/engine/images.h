@@ -13,6 +13,10 @@ bool dkr_image_inspect(DkrClient *client, const char *image, const SprWait *wait
 bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wait,
                     json_t **ret_array, GError **error);
 
+/* The images without a name that carry a label, "name=value" without quotes in it. */
+bool dkr_image_list_dangling(DkrClient *client, const char *label, const SprWait *wait,
+                             json_t **ret_array, GError **error);
+
 /* One that is gone is success; one that a container uses is SPR_E_CONFLICT, naming it. */
 bool dkr_image_remove(DkrClient *client, const char *image, const SprWait *wait, GError **error);
 

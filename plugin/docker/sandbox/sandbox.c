@@ -208,13 +208,6 @@ static bool find_or_create(DkrSandbox *sandbox, guint flags, const DkrStartHooks
     return dkr_create_new(sandbox->context, options, hooks, wait, ret_life, ret_outcome, error);
 }
 
-/* A failure that the joiners share; one that ended by its own caller's wish is not theirs. */
-static bool is_shared_failure(const GError *failure)
-{
-    return failure && failure->code != SPR_E_CANCELLED && failure->code != SPR_E_TIMEOUT &&
-           failure->code != SPR_E_REFUSED;
-}
-
 /* With the lock held. Waits for a start under way; false with its error when it failed for all. */
 static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
@@ -222,7 +215,8 @@ static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
         guint attempt = sandbox->attempts;
         if (!wait_for_transition(sandbox, wait, error))
             return false;
-        if (sandbox->attempts != attempt && is_shared_failure(sandbox->last_failure)) {
+        if (sandbox->attempts != attempt && sandbox->last_failure &&
+            !spr_error_is_own_wish(sandbox->last_failure)) {
             g_propagate_error(error, g_error_copy(sandbox->last_failure));
             return false;
         }
