@@ -5,6 +5,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/engines/lib.sh
 . tests/engines/lib.sh
+# shellcheck source=tests/checks/tap.bash
+. tests/checks/tap.bash
 
 host=$PWD/build/host-sim/host-sim
 open=(--provider "$PWD/build/plugin/docker/docker.so")
@@ -12,21 +14,12 @@ work=$(mktemp -d)
 token=t$$-$(date +%s%N)
 export SECRET="s3cr3t/$token+tail"
 made=()
-count=0
 
 cleanup() {
     [ ${#made[@]} -eq 0 ] || "$host" templates rm "${open[@]}" "${made[@]}" 2> "$work/err" || cat "$work/err" >&2
     rm -rf "$work"
 }
 trap cleanup EXIT
-
-check() { # NAME CONDITION...
-    local name=$1 verdict=ok
-    shift
-    count=$((count + 1))
-    "$@" || verdict='not ok'
-    echo "$verdict $count - $name"
-}
 
 # definition FILE OPERATION...: a template that nobody else has.
 definition() {
