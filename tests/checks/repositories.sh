@@ -1,6 +1,7 @@
 #!/bin/bash
 # repositories.sh: templates of Git repositories, public and private, from a server with a CA of its
 # own; prints TAP. Needs the engine of DOCKER_HOST on this machine, with debian:bookworm-slim.
+# shellcheck disable=SC2016 # commands are expanded where they run
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/engines/lib.sh
@@ -12,7 +13,8 @@ host=$PWD/build/host-sim/host-sim
 open=(--provider "$PWD/build/plugin/docker/docker.so")
 network=(-o '{"network":"host"}') # the server is on loopback
 work=$(mktemp -d)
-export TOKEN=tok-$$-$(date +%s%N)
+TOKEN=tok-$$-$(date +%s%N)
+export TOKEN
 made=()
 server=
 
