@@ -1,7 +1,8 @@
 /*
  * A connection that stops being HTTP: the engine answers 101 and both sides talk raw bytes. Used
- * for the streams of an exec and for the session of a build. One connection per DkrHijack, never shared with libcurl's; the
- * descriptor is non-blocking and close-on-exec. One thread may read while another writes.
+ * for the streams of an exec and for the session of a build. One connection per DkrHijack, never
+ * shared with libcurl's; the descriptor is non-blocking and close-on-exec. One thread may read
+ * while another writes.
  */
 #pragma once
 

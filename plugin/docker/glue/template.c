@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-#define FROM_CALLBACK "callback"
-
 /* --------------------------------------------------------------------------- building */
 
 static json_t *labels(const DkrContext *context)
@@ -244,7 +242,7 @@ bool glue_resolve_template(void *ctx, const DkrSandboxOptions *options, const Sp
     GlueCall *gc = ctx;
     g_autoptr(SprSecret) asked = NULL;
     bool ok;
-    if (options->template_id && strcmp(options->template_id, FROM_CALLBACK) != 0) {
+    if (options->template_id && strcmp(options->template_id, DKR_TEMPLATE_FROM_CALLBACK) != 0) {
         *ret_image = g_strdup(options->template_id);
         ok = find_built(gc, options->template_id, wait, ret_workdir, error);
     } else {

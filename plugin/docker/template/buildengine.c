@@ -52,7 +52,7 @@ static bool ensure_base(void *ctx, const char *name, const SprWait *wait, GError
     g_autoptr(DkrTemplateImage) image = NULL;
     if (!inspect(ctx, name, wait, &image, error))
         return false;
-    return image || dkr_image_pull(link->client, name, wait, link->request->on_progress,
+    return image || dkr_image_pull(link->client, name, NULL, wait, link->request->on_progress,
                                    link->request->progress_ctx, error);
 }
 
