@@ -177,8 +177,8 @@ Test(storm, of_restarts_of_the_engine, .timeout = 3600)
     ep_start(storm.box.sandbox);
     for (int i = 0; i < (rounds ? atoi(rounds) : 20); i++)
         one_round(&storm);
-    fprintf(stderr, "# %d calls failed on the way, %d wrong, the longest took %.1f s\n",
-            storm.failed, storm.wrong, storm.longest);
+    ep_note("# %d calls failed on the way, %d wrong, the longest took %.1f s", storm.failed,
+            storm.wrong, storm.longest);
     finish(&storm);
 }
 
@@ -204,7 +204,7 @@ static void one_seed(unsigned seed)
         one_call(&storm);
     cr_expect_lt(storm.longest, LIMIT_MS / 1000 + SLACK, "seed %u: a call took %.1f s", seed,
                  storm.longest);
-    fprintf(stderr, "# seed %u: %d of %d calls failed, %d wrong, the longest took %.1f s\n", seed,
+    ep_note("# seed %u: %d of %d calls failed, %d wrong, the longest took %.1f s", seed,
             storm.failed, CALLS, storm.wrong, storm.longest);
     px_clear();
     finish(&storm);
