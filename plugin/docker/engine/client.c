@@ -280,15 +280,28 @@ static int step_ms(const DkrReply *reply, const SprWait *wait)
     return (int)CLAMP((until - now + 999) / 1000, 0, STEP_MOST_MS);
 }
 
+static short curl_events(short events)
+{
+    return (short)((events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+                   (events & POLLOUT ? CURL_WAIT_POLLOUT : 0));
+}
+
 static void poll_lane(DkrReply *reply, const SprWait *wait)
 {
-    struct curl_waitfd extra[2];
+    struct curl_waitfd extra[3];
     unsigned int n = 0, source = 0;
+    const DkrBeside *beside = reply->request.beside;
+    short events = beside ? beside->events(beside->ctx) : 0;
     if (reply->again_fd >= 0)
         extra[n++] = (struct curl_waitfd){.fd = reply->again_fd, .events = CURL_WAIT_POLLIN};
     if (wait->cancel_fd >= 0)
         extra[n++] = (struct curl_waitfd){.fd = wait->cancel_fd, .events = CURL_WAIT_POLLIN};
+    unsigned int other = n;
+    if (events)
+        extra[n++] = (struct curl_waitfd){.fd = beside->fd, .events = curl_events(events)};
     curl_multi_poll(reply->lane->multi, extra, n, step_ms(reply, wait), NULL);
+    if (events && extra[other].revents)
+        beside->ready(beside->ctx);
     if (reply->again_fd >= 0 && extra[source].revents) {
         reply->again_fd = -1;
         reply->last_byte_us = g_get_monotonic_time();

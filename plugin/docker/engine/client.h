@@ -24,6 +24,14 @@ typedef struct DkrReply DkrReply;
 typedef bool (*DkrBodyFn)(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
                           int *ret_again_fd, GError **error);
 
+/* Another descriptor that is served while a request waits, on the same thread. */
+typedef struct {
+    int fd;
+    short (*events)(void *ctx); /* POLLIN, POLLOUT; 0: it is over */
+    void (*ready)(void *ctx);   /* some of them came, or the end; must not block */
+    void *ctx;
+} DkrBeside;
+
 typedef struct {
     const char *method;
     const char *path; /* escaped, with its query; "/v1.NN" is put before it */
@@ -34,6 +42,7 @@ typedef struct {
     const char *body_type; /* of the stream */
     gint64 limit_ms;       /* for all of it, 0: the endpoint's or 30 s, below 0: none */
     gint64 idle_ms;        /* without a byte either way, 0: none */
+    const DkrBeside *beside; /* may be NULL; lives as long as the reply */
     bool patient; /* may be silent for long: after 30 s of it the engine is pinged beside */
 } DkrRequest;
 

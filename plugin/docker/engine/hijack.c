@@ -177,20 +177,23 @@ static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait
     return true;
 }
 
-static char *request_text(DkrClient *client, int minor, const char *path, const char *body)
+static char *request_text(DkrClient *client, int minor, const DkrHijackRequest *request)
 {
     const DkrEndpoint *endpoint = dkr_client_endpoint(client);
     g_autofree char *authority = dkr_endpoint_authority(endpoint);
     g_autofree char *more = endpoint->headers ? g_strjoinv("\r\n", endpoint->headers) : NULL;
+    const char *body = request->body ? request->body : "";
     return g_strdup_printf("POST %s/v1.%d%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n"
-                           "%s%sContent-Type: application/json\r\nContent-Length: %zu\r\n"
-                           "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
-                           endpoint->base, minor, path, authority, dkr_client_user_agent(client),
-                           more ? more : "", more && *more ? "\r\n" : "", strlen(body), body);
+                           "%s%sContent-Type: application/json\r\nContent-Length: %zu\r\n%s"
+                           "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n%s",
+                           endpoint->base, minor, request->path, authority,
+                           dkr_client_user_agent(client), more ? more : "",
+                           more && *more ? "\r\n" : "", strlen(body),
+                           request->headers ? request->headers : "", request->protocol, body);
 }
 
-bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
-                     DkrHijack **ret_hijack, GError **error)
+bool dkr_hijack_open_as(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
+                        DkrHijack **ret_hijack, GError **error)
 {
     int minor;
     SprWait limited = spr_wait_within(wait, dkr_client_limit_ms(client));
@@ -199,15 +202,22 @@ bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, cons
     g_autoptr(DkrHijack) hijack = g_new0(DkrHijack, 1);
     hijack->client = client;
     hijack->early = g_byte_array_new();
-    g_autofree char *request = request_text(client, minor, path, body);
+    g_autofree char *text = request_text(client, minor, request);
     gsize head_length = 0;
     if (!dkr_conn_open(dkr_client_endpoint(client), &limited, &hijack->conn, error) ||
-        !send_all(hijack, request, strlen(request), &limited, error) ||
+        !send_all(hijack, text, strlen(text), &limited, error) ||
         !read_head(hijack, &limited, &head_length, error) ||
         !check_head(hijack, head_length, &limited, error))
         return false;
     *ret_hijack = g_steal_pointer(&hijack);
     return true;
+}
+
+bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
+                     DkrHijack **ret_hijack, GError **error)
+{
+    const DkrHijackRequest request = {.path = path, .protocol = "tcp", .body = body};
+    return dkr_hijack_open_as(client, &request, wait, ret_hijack, error);
 }
 
 int dkr_hijack_fd(const DkrHijack *hijack)

@@ -49,6 +49,7 @@ static void provider_free(sprov_provider *provider)
         return;
     dkr_client_free(provider->context.client);
     dkr_runtime_free(provider->context.runtime);
+    g_strfreev(provider->environment);
     g_mutex_clear(&provider->lock);
     g_cond_clear(&provider->idle);
     g_free(provider);
@@ -100,6 +101,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
         !choose_endpoint(parsed, &endpoint, error))
         return false;
     g_autofree char *agent = user_agent(&provider->host);
+    provider->environment = g_get_environ();
     provider->pid = getpid();
     provider->context.version = SPROV_VERSION;
     provider->context.runtime = dkr_runtime_new(parsed->runtime_dir);

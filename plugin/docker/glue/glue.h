@@ -15,6 +15,7 @@
 struct sprov_provider {
     DkrContext context;
     sprov_host host; /* what it gave, zeros behind that */
+    char **environment; /* the process's when it was opened, for programs that are run */
     pid_t pid;       /* of the process that opened it */
     gint users;      /* atomic: sandboxes and running calls */
 
