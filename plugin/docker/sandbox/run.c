@@ -121,6 +121,7 @@ static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, con
                         .cwd = command->cwd,
                         .user = user,
                         .deadline_ms = command->run_timeout_ms,
+                        .stall_ms = command->stall_ms,
                         .grace_ms = command->grace_ms,
                         .wait_background = command->wait_background,
                         .on_silence = ask_whether_paused,
