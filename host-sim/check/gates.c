@@ -1,16 +1,29 @@
-#include "check/check.h"
+#include "check/child.h"
 
 #include <string.h>
 
-/* One gate: a name that cases use, and a probe that says why it is closed, or NULL. */
+/* One gate: a name that cases use, and what says why it is closed: a probe (NULL when it is open),
+ * or options that a sandbox must start with. */
 typedef struct {
     const char *name;
     const char *(*probe)(const HsProvider *lib, const char *config);
+    const char *options;
 } Gate;
 
 static const char *core(const HsProvider *lib, const char *config)
 {
     return NULL;
+}
+
+/* Hooks are given by the user and asked of nobody. */
+static const char *hook(const HsProvider *lib, const char *config)
+{
+    const char *gate = context.setup->subject;
+    if (!context.setup->hooks)
+        return case_text("%s needs --hooks FILE", gate);
+    return check_hooks_open(child_hooks(), gate)
+               ? NULL
+               : case_text("%s has no hook for %s", context.setup->hooks, gate);
 }
 
 static const char *lifecycle(const HsProvider *lib, const char *config)
@@ -74,6 +87,11 @@ static const Gate gates[] = {
     {"build-template", builds_templates},
     {"image", takes_image},
     {"host", takes_host},
+    {"@stop", hook},
+    {"@remove", hook},
+    {"@pause", hook},
+    {"@proxy", hook},
+    {"@bad", hook},
 };
 
 static const Gate *find_gate(const char *name)
@@ -95,14 +113,26 @@ bool check_knows_gates(const char *wanted)
     return true;
 }
 
-const char *check_gates(const char *wanted, const HsProvider *lib, const char *config)
+/* create() that does not know the options, or create() or start() that says UNSUPPORTED, means that
+ * the gate is closed. Anything else has to succeed. */
+static const char *cannot_start(const char *options)
 {
-    g_auto(GStrv) names = g_strsplit(wanted, " ", -1);
-    for (char **name = names; *name; name++) {
-        const Gate *gate = find_gate(*name);
-        const char *closed = gate ? gate->probe(lib, config) : "gates.c does not know the gate";
-        if (closed)
-            return closed;
-    }
+    sprov_sandbox *sandbox = NULL;
+    sprov_status status = case_try_create(options, &sandbox);
+    if (status == SPROV_E_UNSUPPORTED || status == SPROV_E_INVALID_ARGUMENT)
+        return case_text("create() takes no %s: %s", options, case_last_error()->message);
+    CHECK_STATUS(status, SPROV_OK);
+    status = case_api()->start(sandbox, NULL, NULL, case_error());
+    if (status == SPROV_E_UNSUPPORTED)
+        return case_text("start() with %s: %s", options, case_last_error()->message);
+    CHECK_STATUS(status, SPROV_OK);
     return NULL;
+}
+
+const char *check_probe(const char *name)
+{
+    const Gate *gate = find_gate(name);
+    if (!gate)
+        child_fail("gates.c does not know the gate %s", name);
+    return gate->options ? cannot_start(gate->options) : gate->probe(case_lib(), case_config());
 }

@@ -1,15 +1,16 @@
 #include "check/check.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cases/cases.h"
 
 static const Case *const areas[] = {
-    cases_abi,         cases_arguments, cases_guest,     cases_lifecycle, cases_exec,
-    cases_env,         cases_streaming, cases_timeout,   cases_files,     cases_write,
-    cases_concurrency, cases_info,      cases_templates, cases_wire,
-    cases_processes,   cases_process_streams,
+    cases_abi,       cases_arguments, cases_guest,       cases_lifecycle,
+    cases_exec,      cases_env,       cases_streaming,   cases_timeout,
+    cases_files,     cases_write,     cases_concurrency, cases_info,
+    cases_templates, cases_wire,      cases_processes,   cases_process_streams,
 };
 
 static const Case *const last_of_all = &case_leaks;
@@ -55,10 +56,26 @@ GPtrArray *check_select(const CheckSetup *setup)
     return selected;
 }
 
-int check_list(const CheckSetup *setup)
+static void print_json(const GPtrArray *selected)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < selected->len; i++) {
+        const Case *one = selected->pdata[i];
+        json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:s, s:s}", "id", one->id, "level",
+                                              one->level, "gate", one->gate, "clause", one->clause,
+                                              "sentence", one->sentence));
+    }
+    json_dumpf(list, stdout, JSON_INDENT(1));
+    printf("\n");
+    json_decref(list);
+}
+
+int check_list(const CheckSetup *setup, bool as_json)
 {
     g_autoptr(GPtrArray) selected = check_select(setup);
-    for (guint i = 0; i < selected->len; i++) {
+    if (as_json)
+        print_json(selected);
+    for (guint i = 0; !as_json && i < selected->len; i++) {
         const Case *one = selected->pdata[i];
         printf("%s  %d  %s  %s\n", one->id, one->level, one->gate, one->sentence);
     }
