@@ -61,8 +61,8 @@ const char *case_hook_proxy(const char *fault)
     int pipe[2];
     g_autoptr(GString) line = g_string_new(NULL);
     char byte;
-    if (pipe2(pipe, O_CLOEXEC) != 0)
-        child_fail("no pipe for a proxy");
+    if (context.proxy_count == G_N_ELEMENTS(context.proxies) || pipe2(pipe, O_CLOEXEC) != 0)
+        child_fail("no more proxies or pipes for a case");
     pid_t pid = spawn("proxy", fault, pipe[1]);
     close(pipe[1]);
     while (read(pipe[0], &byte, 1) == 1 && byte != '\n')
@@ -74,5 +74,17 @@ const char *case_hook_proxy(const char *fault)
         child_fail("the hook proxy %s printed no configuration: \"%s\"", fault, line->str);
     }
     json_decref(config);
+    pthread_mutex_lock(&context.mutex);
+    context.proxies[context.proxy_count++] = pid;
+    pthread_mutex_unlock(&context.mutex);
     return case_text("%s", line->str);
+}
+
+void child_end_proxies(void)
+{
+    for (guint i = 0; i < context.proxy_count; i++) {
+        kill(context.proxies[i], SIGTERM);
+        waitpid(context.proxies[i], NULL, 0);
+    }
+    context.proxy_count = 0;
 }

@@ -21,6 +21,8 @@ typedef struct {
     GRand *random;
     guint numbers; /* of new ids */
     CheckHooks *hooks;
+    pid_t proxies[4]; /* of case_hook_proxy() */
+    guint proxy_count;
     sprov_sandbox *shared;
     int asserted; /* atomic */
     bool is_skipped;
@@ -50,6 +52,9 @@ _Noreturn void child_fail(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* What --hooks names; fails the case without. */
 CheckHooks *child_hooks(void);
+
+/* Ends what case_hook_proxy() has started. */
+void child_end_proxies(void);
 
 void *child_keep(void *memory);
 void child_init_random(void);

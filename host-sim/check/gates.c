@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* One gate: a name that cases use, and what says why it is closed: a probe (NULL when it is open),
- * or options that a sandbox must start with. */
+/* One gate: a name that cases use, and what says why it is closed: a probe (NULL when it is open;
+ * what it comes upon besides fails it as a case would), or options that a sandbox must start with.
+ */
 typedef struct {
     const char *name;
     const char *(*probe)(const HsProvider *lib, const char *config);
@@ -33,7 +34,19 @@ static const char *lifecycle(const HsProvider *lib, const char *config)
 
 static const char *processes(const HsProvider *lib, const char *config)
 {
-    return lib->processes ? NULL : "the provider has no " SPROV_EXT_PROCESSES;
+    if (!lib->processes)
+        return "the provider has no " SPROV_EXT_PROCESSES;
+    sprov_process *process = NULL;
+    sprov_exec_request exec = case_command("true");
+    sprov_spawn_request request = SPROV_INIT(sprov_spawn_request);
+    request.exec = &exec;
+    sprov_status status =
+        lib->processes->spawn(case_shared(), &request, NULL, &process, case_error());
+    if (status == SPROV_E_UNSUPPORTED)
+        return case_text("spawn(): %s", case_last_error()->message);
+    CHECK_STATUS(status, SPROV_OK);
+    lib->processes->release(process);
+    return NULL;
 }
 
 static const char *describes_templates(const HsProvider *lib, const char *config)

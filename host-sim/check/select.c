@@ -11,6 +11,7 @@ static const Case *const areas[] = {
     cases_exec,      cases_env,       cases_streaming,   cases_timeout,
     cases_files,     cases_write,     cases_concurrency, cases_info,
     cases_templates, cases_wire,      cases_processes,   cases_process_streams,
+    cases_corners,     cases_embedding, cases_outside,   cases_process_corners, cases_stress,
 };
 
 static const Case *const last_of_all = &case_leaks;

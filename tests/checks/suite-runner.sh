@@ -105,6 +105,9 @@ check 'a profile that is not there is told by its path' gave 2 "*$work/none.json
 suite mock --hooks "$work/wants.json"
 check 'a wrong file of hooks is told by its key' gave 2 '*"name": hooks are*'
 
+suite mock --include LIF-20
+check 'without hooks a case of the outside is skipped, and says what it needs' gave 3 '*# SKIP @stop needs --hooks FILE*'
+
 # ---- reports
 
 suite bad-merged --level 1 --include 'EXE-*' --include 'PRC-0*' --json "$work/merged.json" \

@@ -1,0 +1,98 @@
+/* A provider in the process of a host that has other things going on. */
+#include "cases/cases.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+static gpointer run_a_second(gpointer data)
+{
+    CHECK_TEXT(case_sh(data, "sleep 1; echo end").out, "end\n");
+    return NULL;
+}
+
+static void the_main_context_is_the_hosts(void)
+{
+    sprov_sandbox *sandbox = case_shared();
+    GThread *threads[4];
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        threads[i] = case_thread(run_a_second, sandbox);
+    for (int i = 0; i < 20; i++) {
+        CHECK_THAT(g_main_context_acquire(NULL), "the provider owns GLib's main context");
+        CHECK_THAT(!g_main_context_pending(NULL), "the provider put a source into it");
+        g_main_context_release(NULL);
+        case_sleep(30);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+}
+
+static void providers_are_apart(void)
+{
+    sprov_provider *first = NULL;
+    CHECK_STATUS(case_api()->open(NULL, case_config(), &first, case_error()), SPROV_OK);
+    sprov_provider *second = case_open(NULL, case_config());
+    CHECK(first != second);
+    const char *id = case_new_id();
+    sprov_sandbox *one = case_handle(id, "{\"env\":{\"WHO\":\"one\"}}", first);
+    case_start(one);
+    sprov_sandbox *two = case_handle(id, "{\"env\":{\"WHO\":\"two\"}}", second);
+    CHECK_TEXT(case_sh(one, "printf %%s \"$WHO\"; echo x > kept").out, "one");
+    CHECK_TEXT(case_sh(two, "printf %%s \"$WHO\"; cat kept").out, "twox\n");
+    case_release(one);
+    CHECK_STATUS(case_api()->close(first, case_error()), SPROV_OK);
+    CHECK_TEXT(case_sh(two, "cat kept").out, "x\n");
+}
+
+#define SMALL_STACK (128 << 10)
+
+static void *work_on_a_small_stack(void *data)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    CaseBytes bytes = case_noise(300000);
+    case_write(sandbox, "file", bytes, 0);
+    CHECK_BYTES(case_read(sandbox, "file"), bytes);
+    CHECK_INT(case_sh(sandbox, "cat file; exit 3").result.exit_code, 3);
+    CaseBytes none;
+    CHECK_STATUS(case_try_read(sandbox, "/none", &none), SPROV_E_NOT_FOUND);
+    if (case_lib()->lifecycle)
+        CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "running");
+    case_destroy(sandbox);
+    return NULL;
+}
+
+static void a_small_stack_is_enough(void)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    CHECK_INT(pthread_attr_setstacksize(&attributes, SMALL_STACK), 0);
+    CHECK_INT(pthread_create(&thread, &attributes, work_on_a_small_stack, NULL), 0);
+    pthread_attr_destroy(&attributes);
+    CHECK_INT(pthread_join(thread, NULL), 0);
+}
+
+static void dlclose_does_nothing(void)
+{
+    sprov_sandbox *sandbox = case_shared();
+    GThread *thread = case_thread(run_a_second, sandbox);
+    case_sleep(200);
+    CHECK_INT(dlclose(case_lib()->dl), 0);
+    g_thread_join(thread);
+    CHECK_TEXT(case_sh(sandbox, "echo still").out, "still\n");
+    void *again = dlopen(case_lib()->path, RTLD_NOW | RTLD_LOCAL);
+    CHECK(again != NULL);
+    CHECK_TEXT(case_sh(sandbox, "echo again").out, "again\n");
+}
+
+const Case cases_embedding[] = {
+    {"ABI-25", 3, "core", "GLib's main context stays the host's", "13.1",
+     the_main_context_is_the_hosts},
+    {"ABI-27", 3, "core", "providers opened side by side share nothing but their sandboxes", "3.6",
+     providers_are_apart},
+    {"ABI-30", 3, "core", "threads with a stack of 128 KiB may call", "4.2",
+     a_small_stack_is_enough},
+    {"ABI-32", 3, "core", "dlclose() under live handles and running calls does nothing", "1.7",
+     dlclose_does_nothing},
+    {0},
+};
