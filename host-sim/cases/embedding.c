@@ -2,8 +2,11 @@
 #include "cases/cases.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static gpointer run_a_second(gpointer data)
 {
@@ -85,7 +88,54 @@ static void dlclose_does_nothing(void)
     CHECK_TEXT(case_sh(sandbox, "echo again").out, "again\n");
 }
 
+static void options_are_copied(void)
+{
+    sprov_sandbox *sandbox = NULL;
+    const char *id = case_id(case_create(NULL)); /* whoever starts it, this case destroys it */
+    const char *token = case_token();
+    const char *more = case_text("{\"env\":{\"KEPT\":\"%s\"}}", token);
+    char *options = g_strdup(case_options(id, more));
+    CHECK_STATUS(case_api()->create(case_provider(), options, NULL, &sandbox, case_error()),
+                 SPROV_OK);
+    memset(options, '#', strlen(options));
+    CHECK_STATUS(case_api()->start(sandbox, NULL, NULL, case_error()), SPROV_OK);
+    CHECK_TEXT(case_sh(sandbox, "printf %%s \"$KEPT\"").out, token);
+    case_api()->release(sandbox);
+    g_free(options);
+}
+
+static void the_streams_are_the_hosts(void)
+{
+    static const int streams[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    int pipes[2];
+    int kept[3];
+    char bytes[200] = "";
+    sprov_provider *provider = case_open(NULL, case_config()); /* with nobody who logs */
+    sprov_sandbox *sandbox = case_handle(case_new_id(), NULL, provider);
+    CHECK_INT(pipe2(pipes, O_CLOEXEC | O_NONBLOCK), 0);
+    CHECK_INT(write(pipes[1], "input", 5), 5);
+    fflush(NULL);
+    for (int i = 0; i < 3; i++) {
+        kept[i] = fcntl(streams[i], F_DUPFD_CLOEXEC, 10);
+        dup2(pipes[i == 0 ? 0 : 1], streams[i]);
+    }
+    sprov_status start = case_api()->start(sandbox, NULL, NULL, case_error());
+    Ran ran = case_sh(sandbox, "cat; echo out; echo err >&2; exit 1");
+    sprov_status write_status = case_try_write(sandbox, "file", case_bytes("x"), 0);
+    sprov_status destroyed = case_api()->destroy(sandbox, NULL, case_error());
+    fflush(NULL);
+    for (int i = 0; i < 3; i++)
+        dup2(kept[i], streams[i]);
+    CHECK(start == SPROV_OK && write_status == SPROV_OK && destroyed == SPROV_OK);
+    CHECK_TEXT(ran.out, "out\n");
+    ssize_t size = read(pipes[0], bytes, sizeof bytes - 1);
+    CHECK_BYTES(((CaseBytes){bytes, size > 0 ? (gsize)size : 0}), case_bytes("input"));
+}
+
 const Case cases_embedding[] = {
+    {"ABI-45", 1, "core", "create() copies its options", "7.1", options_are_copied},
+    {"ABI-46", 1, "core", "nothing is read or written on the host's standard streams", "13.1",
+     the_streams_are_the_hosts},
     {"ABI-25", 3, "core", "GLib's main context stays the host's", "13.1",
      the_main_context_is_the_hosts},
     {"ABI-27", 3, "core", "providers opened side by side share nothing but their sandboxes", "3.6",
