@@ -47,6 +47,54 @@ static void providers_are_apart(void)
     CHECK_TEXT(case_sh(two, "cat kept").out, "x\n");
 }
 
+/* ---- callbacks of file calls */
+
+typedef struct {
+    sprov_sandbox *sandbox;
+    CaseSource *source;
+    int conflicts, others;
+} Nested;
+
+static void call_again(void *data)
+{
+    Nested *nested = data;
+    sprov_error error = SPROV_INIT(sprov_error);
+    sprov_exec_request request = case_command("true");
+    sprov_status status = case_api()->exec(nested->sandbox, &request, NULL, NULL, &error);
+    bool is_refused = status == SPROV_E_CONFLICT && strcmp(error.reason, "in-callback") == 0;
+    *(is_refused ? &nested->conflicts : &nested->others) += 1;
+}
+
+static sprov_flow call_again_from_sink(void *ctx, const void *data, size_t size)
+{
+    call_again(ctx);
+    return SPROV_FLOW_CONTINUE;
+}
+
+static void file_callbacks_do_not_block(void)
+{
+    Nested nested = {.sandbox = case_shared(), .source = case_source(case_bytes("text"))};
+    const char *path = case_text("%s/file", case_folder(case_shared()));
+    nested.source->before = call_again;
+    nested.source->before_ctx = &nested;
+    sprov_source source = case_source_table(nested.source);
+    sprov_write_request write = SPROV_INIT(sprov_write_request);
+    write.path = path;
+    write.source = &source;
+    CHECK_STATUS(case_api()->write_file(case_shared(), &write, NULL, case_error()), SPROV_OK);
+    CHECK(nested.conflicts > 0);
+    int before = nested.conflicts;
+    sprov_sink sink = SPROV_INIT(sprov_sink);
+    sink.ctx = &nested;
+    sink.write = call_again_from_sink;
+    sprov_read_request read = SPROV_INIT(sprov_read_request);
+    read.path = path;
+    read.sink = &sink;
+    CHECK_STATUS(case_api()->read_file(case_shared(), &read, NULL, NULL, case_error()), SPROV_OK);
+    CHECK(nested.conflicts > before);
+    CHECK_INT(nested.others, 0);
+}
+
 #define SMALL_STACK (128 << 10)
 
 static void *work_on_a_small_stack(void *data)
@@ -136,6 +184,8 @@ const Case cases_embedding[] = {
     {"ABI-45", 1, "core", "create() copies its options", "7.1", options_are_copied},
     {"ABI-46", 1, "core", "nothing is read or written on the host's standard streams", "13.1",
      the_streams_are_the_hosts},
+    {"ABI-47", 1, "core", "a blocking call inside a callback of a file call is a conflict", "4.5",
+     file_callbacks_do_not_block},
     {"ABI-25", 3, "core", "GLib's main context stays the host's", "13.1",
      the_main_context_is_the_hosts},
     {"ABI-27", 3, "core", "providers opened side by side share nothing but their sandboxes", "3.6",

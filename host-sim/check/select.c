@@ -7,11 +7,18 @@
 #include "cases/cases.h"
 
 static const Case *const areas[] = {
-    cases_abi,       cases_arguments, cases_guest,       cases_lifecycle,
-    cases_exec,      cases_env,       cases_streaming,   cases_timeout,
-    cases_files,     cases_write,     cases_concurrency, cases_info,
-    cases_templates, cases_wire,      cases_processes,   cases_process_streams,
-    cases_corners,     cases_embedding, cases_outside,   cases_process_corners, cases_stress,
+    cases_abi,         cases_arguments,
+    cases_guest,       cases_lifecycle,
+    cases_exec,        cases_env,
+    cases_streaming,   cases_timeout,
+    cases_files,       cases_write,
+    cases_concurrency, cases_info,
+    cases_templates,   cases_wire,
+    cases_processes,   cases_process_streams,
+    cases_tree,        cases_archive,
+    cases_corners,     cases_embedding,
+    cases_outside,     cases_process_corners,
+    cases_stress,
 };
 
 static const Case *const last_of_all = &case_leaks;

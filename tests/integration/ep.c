@@ -16,6 +16,7 @@
 
 #define LABEL "sprov-test-run"
 #define RUN_VARIABLE "SPROV_TEST_RUN"
+#define MODE_VARIABLE "SPROV_TEST_SUPERVISOR" /* the option "supervisor", where a test sets none */
 
 /* ------------------------------------------------------------------- small things */
 
@@ -227,26 +228,41 @@ const sprov_api *ep_api(void)
     return entry()->api;
 }
 
-const sprov_ext_lifecycle *ep_lifecycle(void)
+const void *ep_extension(const char *id)
 {
-    const sprov_ext_lifecycle *extension = entry()->get_extension(SPROV_EXT_LIFECYCLE);
-    cr_assert_not_null(extension);
+    const void *extension = entry()->get_extension(id);
+    cr_assert_not_null(extension, "%s", id);
     return extension;
 }
 
-sprov_provider *ep_open_at(const char *host)
+const sprov_ext_lifecycle *ep_lifecycle(void)
+{
+    return ep_extension(SPROV_EXT_LIFECYCLE);
+}
+
+static sprov_provider *open_provider(const char *host, const char *more)
 {
     sprov_provider *provider = NULL;
     sprov_error error = SPROV_INIT(sprov_error);
-    char *config = ep_format("{\"host\":\"%s\"}", host);
+    char *config = ep_format("{\"host\":\"%s\"%s%s}", host, more ? "," : "", more ? more : "");
     cr_assert_eq(ep_api()->open(NULL, config, &provider, &error), SPROV_OK, "%s", error.message);
     return provider;
 }
 
-sprov_provider *ep_open(void)
+sprov_provider *ep_open_at(const char *host)
+{
+    return open_provider(host, NULL);
+}
+
+sprov_provider *ep_open_with(const char *more)
 {
     close(dial_or_fail());
-    return ep_open_at(getenv("DOCKER_HOST"));
+    return open_provider(getenv("DOCKER_HOST"), more);
+}
+
+sprov_provider *ep_open(void)
+{
+    return ep_open_with(NULL);
 }
 
 /* ---------------------------------------------------------------------- sandboxes */
@@ -263,8 +279,10 @@ sprov_sandbox *ep_create(sprov_provider *provider, const char *id, const char *m
     sprov_sandbox *sandbox = NULL;
     sprov_error error = SPROV_INIT(sprov_error);
     bool has_image = more && strstr(more, "\"image\":");
-    char *options = ep_format("{\"id\":\"%s\",\"labels\":{\"" LABEL "\":\"%s\"}%s%s%s}", id,
+    const char *mode = more && strstr(more, "\"supervisor\":") ? NULL : getenv(MODE_VARIABLE);
+    char *options = ep_format("{\"id\":\"%s\",\"labels\":{\"" LABEL "\":\"%s\"}%s%s%s%s}", id,
                               getenv(RUN_VARIABLE), has_image ? "" : ",\"image\":\"" EP_DEBIAN "\"",
+                              mode ? ep_format(",\"supervisor\":\"%s\"", mode) : "",
                               more ? "," : "", more ? more : "");
     cr_assert_eq(ep_api()->create(provider, options, NULL, &sandbox, &error), SPROV_OK, "%s",
                  error.message);

@@ -17,10 +17,14 @@
 /* ------------------------------------------------------------------- the provider */
 
 const sprov_api *ep_api(void);
+const void *ep_extension(const char *id); /* has to be there */
 const sprov_ext_lifecycle *ep_lifecycle(void);
 
 /* The provider of DOCKER_HOST; fails the test when nothing answers there. */
 sprov_provider *ep_open(void);
+
+/* The same with more members of the configuration's JSON. */
+sprov_provider *ep_open_with(const char *more);
 
 /* One for another endpoint, without asking it anything. */
 sprov_provider *ep_open_at(const char *host);

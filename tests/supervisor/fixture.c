@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,8 +27,8 @@ static void put_program(const char *directory)
     cr_assert(chmod(path, 0755) == 0);
 }
 
-static Sandbox sandbox_start(const char *const *before, const char *mode, const char *const *argv,
-                             uid_t uid, unsigned processes)
+static Sandbox sandbox_start(const char *const *before, const char *mode, const char *dial,
+                             const char *const *argv, uid_t uid, unsigned processes)
 {
     Sandbox sandbox = {.directory = "/tmp/sprov-supervisor-XXXXXX", .uid = uid};
     cr_assert(mkdtemp(sandbox.directory) != NULL);
@@ -41,6 +42,10 @@ static Sandbox sandbox_start(const char *const *before, const char *mode, const 
     g_ptr_array_add(all, program);
     g_ptr_array_add(all, (gpointer)mode);
     g_ptr_array_add(all, sandbox.directory);
+    if (dial) {
+        g_ptr_array_add(all, (gpointer) "--dial");
+        g_ptr_array_add(all, (gpointer)dial);
+    }
     if (argv)
         g_ptr_array_add(all, (gpointer) "--");
     for (; argv && *argv; argv++)
@@ -72,20 +77,20 @@ static void need_root(void)
 Sandbox sandbox_serve_as(uid_t uid, unsigned processes)
 {
     need_root();
-    return sandbox_start(NULL, "serve", NULL, uid, processes);
+    return sandbox_start(NULL, "serve", NULL, NULL, uid, processes);
 }
 
 Sandbox sandbox_serve(void)
 {
-    return sandbox_start(NULL, "serve", NULL, getuid(), 0);
+    return sandbox_start(NULL, "serve", NULL, NULL, getuid(), 0);
 }
 
-Sandbox sandbox_init(const char *const *argv)
+static Sandbox init(const char *dial, const char *const *argv)
 {
     static const char *const unshare[] = {"unshare", "--pid",        "--mount-proc",
                                           "--fork",  "--kill-child", NULL};
     need_root();
-    Sandbox sandbox = sandbox_start(unshare, "init", argv, 0, 0);
+    Sandbox sandbox = sandbox_start(unshare, "init", dial, argv, 0, 0);
     g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/children", sandbox.pid, sandbox.pid);
     for (int i = 0; i < 5000 && sandbox.supervisor == sandbox.pid; i++) {
         g_autofree char *children = NULL;
@@ -95,6 +100,16 @@ Sandbox sandbox_init(const char *const *argv)
             g_usleep(1000);
     }
     return sandbox;
+}
+
+Sandbox sandbox_init(const char *const *argv)
+{
+    return init(NULL, argv);
+}
+
+Sandbox sandbox_init_dialing(const char *path)
+{
+    return init(path, NULL);
 }
 
 int sandbox_stop(Sandbox *sandbox)
@@ -160,6 +175,56 @@ SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *rela
     return open_pipe(pair[0]);
 }
 
+/* ---------------------------------------------------------------------------- dialed */
+
+Listener listener_open(void)
+{
+    Listener listener = {.directory = "/tmp/sprov-listener-XXXXXX"};
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    cr_assert(mkdtemp(listener.directory) != NULL);
+    g_snprintf(listener.path, sizeof listener.path, "%s/socket", listener.directory);
+    g_strlcpy(name.sun_path, listener.path, sizeof name.sun_path);
+    listener.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(bind(listener.fd, (struct sockaddr *)&name, sizeof name) == 0);
+    cr_assert(chmod(listener.directory, 0755) == 0 && chmod(listener.path, 0666) == 0);
+    cr_assert(listen(listener.fd, 128) == 0);
+    return listener;
+}
+
+void listener_close(Listener *listener)
+{
+    close(listener->fd);
+    g_unlink(listener->path);
+    g_rmdir(listener->directory);
+}
+
+SprSupervisor *listener_accept(const Listener *listener, guint8 ret_nonce[SPR_DIAL_NONCE])
+{
+    struct pollfd ready = {.fd = listener->fd, .events = POLLIN};
+    if (poll(&ready, 1, 10000) != 1)
+        return NULL;
+    g_autoptr(GError) error = NULL;
+    SprPipe pipe = spr_pipe_for_socket(accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC));
+    SprWait wait = spr_wait_for(10000);
+    SprSupervisor *supervisor = NULL;
+    bool ok = spr_supervisor_open_dialed(&pipe, &wait, ret_nonce, &supervisor, &error);
+    cr_assert(ok, "%s", ok ? "" : error->message);
+    spr_supervisor_make_own(supervisor);
+    return supervisor;
+}
+
+static SprSupervisor *dial_own(SprSupervisor *through)
+{
+    guint8 nonce[SPR_DIAL_NONCE] = {1};
+    SprWait wait = spr_wait_for(1000); /* a frozen one dials nobody */
+    Listener listener = listener_open();
+    SprSupervisor *own = NULL;
+    if (spr_supervisor_dial(through, listener.path, nonce, &wait, NULL))
+        own = listener_accept(&listener, nonce);
+    listener_close(&listener);
+    return own;
+}
+
 static SprFlow append(void *ctx, const void *data, gsize size)
 {
     g_string_append_len(ctx, data, (gssize)size);
@@ -172,8 +237,9 @@ Ran run_command(SprSupervisor *supervisor, const SprCommand *command, const SprS
     Ran ran = {.out = g_string_new(NULL), .err = g_string_new(NULL)};
     SprSink out = {ran.out, append}, err = {ran.err, append};
     SprWait patient = spr_wait_for(60000);
-    ran.ok = spr_supervisor_exec(supervisor, command, source, &out, &err, wait ? wait : &patient,
-                                 &ran.exit, &ran.error);
+    g_autoptr(SprSupervisor) own = g_getenv("SPROV_TEST_OWN") ? dial_own(supervisor) : NULL;
+    ran.ok = spr_supervisor_exec(own ? own : supervisor, command, source, &out, &err,
+                                 wait ? wait : &patient, &ran.exit, &ran.error);
     return ran;
 }
 

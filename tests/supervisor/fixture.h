@@ -26,6 +26,9 @@ Sandbox sandbox_serve_as(uid_t uid, unsigned processes);
 /* As the first process of a pid namespace; argv: of its main child, or NULL. Skips as well. */
 Sandbox sandbox_init(const char *const *argv);
 
+/* The same, to connect at its boot to a socket of the test. */
+Sandbox sandbox_init_dialing(const char *path);
+
 /* Ends it and removes its folder; returns what waitpid() said. */
 int sandbox_stop(Sandbox *sandbox);
 
@@ -35,7 +38,21 @@ SprSupervisor *sandbox_connect(const Sandbox *sandbox);
 /* The same through a relay process of the sandbox's user, whose pid is stored. */
 SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *relay);
 
-/* What a command came to. */
+/* A socket of the test that supervisors connect to, whoever runs them. */
+typedef struct {
+    char directory[40];
+    char path[64];
+    int fd;
+} Listener;
+
+Listener listener_open(void);
+void listener_close(Listener *listener);
+
+/* The next connection there, greeted, for one call at a time; NULL when none comes in 10 s. */
+SprSupervisor *listener_accept(const Listener *listener, guint8 ret_nonce[SPR_DIAL_NONCE]);
+
+/* What a command came to. With SPROV_TEST_OWN in the environment each runs over a connection of its
+ * own that the supervisor dialed. */
 typedef struct {
     bool ok;
     SprExit exit;

@@ -223,7 +223,7 @@ Test(life, an_inspect_gives_directory_and_what_the_archive_sees)
         0, NULL);
     g_autoptr(DkrSandboxOptions) options = NULL;
     cr_assert(dkr_sandbox_options_parse(NULL, &options, NULL));
-    g_autoptr(DkrLife) life = dkr_life_new(NULL, options, inspect, NULL);
+    g_autoptr(DkrLife) life = dkr_life_new(NULL, options, inspect, NULL, NULL);
     cr_assert_null(life->link, "no label, no supervisor");
     cr_assert_str_eq(life->container, "abc");
     cr_assert(g_strv_equal((const char *const *)life->mounts, (const char *const[]){"/v", NULL}));
@@ -237,7 +237,7 @@ Test(life, an_answer_that_is_no_container_is_an_error)
 {
     json_auto_t *inspect = json_loads("{\"Id\":\"abc\"}", 0, NULL);
     g_autoptr(GError) error = NULL;
-    cr_assert_null(dkr_life_new(NULL, NULL, inspect, &error));
+    cr_assert_null(dkr_life_new(NULL, NULL, inspect, NULL, &error));
     cr_assert(spr_error_is(error, SPR_E_IO, "bad-answer"));
 }
 

@@ -47,6 +47,7 @@ static void provider_free(sprov_provider *provider)
     if (!provider)
         return;
     dkr_client_free(provider->context.client);
+    dkr_runtime_free(provider->context.runtime);
     dkr_endpoint_free(provider->endpoint);
     g_mutex_clear(&provider->lock);
     g_cond_clear(&provider->idle);
@@ -69,6 +70,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
     g_autofree char *agent = user_agent(&provider->host);
     provider->pid = getpid();
     provider->context.version = SPROV_VERSION;
+    provider->context.runtime = dkr_runtime_new(parsed->runtime_dir);
     provider->context.client = dkr_client_new(provider->endpoint, agent, &provider->context.log);
     *ret = g_steal_pointer(&provider);
     return true;

@@ -58,6 +58,8 @@ static bool describe(GlueCall *gc, char **ret_json)
     json_object_set_new(
         object, "engine",
         reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor)) : json_null());
+    json_object_set_new(object, "runtimeDir",
+                        json_string(dkr_runtime_directory(gc->provider->context.runtime)));
     if (!reached)
         json_object_set_new(object, "attention", json_pack("[s]", why->message));
     json_object_set_new(object, "libraries", describe_libraries());

@@ -10,11 +10,14 @@ void dkr_provider_config_free(DkrProviderConfig *config)
     if (!config)
         return;
     g_free(config->host);
+    g_free(config->runtime_dir);
     g_free(config);
 }
 
 static const DkrJsonField config_fields[] = {
     {"host", dkr_json_read_text, offsetof(DkrProviderConfig, host)},
+    {"runtimeDir", dkr_json_read_text, offsetof(DkrProviderConfig, runtime_dir),
+     .wrong = dkr_json_wrong_path},
     {NULL},
 };
 

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 typedef struct {
-    char *host; /* the engine's address; NULL when it was not given */
+    char *host;        /* the engine's address; NULL when it was not given */
+    char *runtime_dir; /* absolute, the folder for sockets; NULL when it was not given */
 } DkrProviderConfig;
 
 /* json NULL is "{}". */

@@ -21,6 +21,7 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
     g_free(options->template_json);
     g_strfreev(options->command);
     g_free(options->supervisor);
+    g_free(options->transport);
     dkr_pairs_clear(&options->env);
     g_free(options->working_directory);
     g_free(options->user);
@@ -132,6 +133,7 @@ static bool refuse_docker_options(const json_t *value, const DkrJsonPath *path,
 #define MAX_CPU_PERIOD 1000000
 
 static const char *const supervisor_modes[] = {"auto", "required", "off", NULL};
+static const char *const transports[] = {"auto", "socket", "stream", NULL};
 
 static const DkrJsonField option_fields[] = {
     {"id", dkr_json_read_text, AT(id), 1, DKR_ID_MAX_BYTES},
@@ -162,12 +164,22 @@ static const DkrJsonField option_fields[] = {
     {"capAdd", dkr_json_read_texts, AT(cap_add), .min = 1},
     {"securityOpt", dkr_json_read_texts, AT(security_opt), .min = 1},
     {"supervisor", dkr_json_read_word, AT(supervisor), .words = supervisor_modes},
+    {"transport", dkr_json_read_word, AT(transport), .words = transports},
     {"timeout", dkr_json_read_integer, AT(timeout), 0, G_MAXINT64},
     {"autoStart", dkr_json_read_bool, AT(auto_start)},
     {"instructions", dkr_json_read_text, AT(instructions)},
     {"dockerOptions", refuse_docker_options},
     {NULL},
 };
+
+static bool check_transport(const DkrSandboxOptions *options, GError **error)
+{
+    if (g_strcmp0(options->transport, "socket") != 0 || g_strcmp0(options->supervisor, "off") != 0)
+        return true;
+    return spr_fail(error, SPR_E_INVALID_ARGUMENT, "mutually-exclusive",
+                    "transport: a \"socket\" leads to the supervisor, which \"supervisor\": "
+                    "\"off\" does without; leave one of them out");
+}
 
 static bool check_image(const DkrSandboxOptions *options, GError **error)
 {
@@ -193,6 +205,8 @@ static void fill_defaults(DkrSandboxOptions *options)
         options->init.value = true;
     if (!options->supervisor)
         options->supervisor = g_strdup("auto");
+    if (!options->transport)
+        options->transport = g_strdup("auto");
     if (!options->timeout.is_set)
         options->timeout.value = DKR_DEFAULT_TIMEOUT_MS;
     if (!options->auto_start.is_set)
@@ -206,7 +220,8 @@ bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options
         return false;
     g_autoptr(DkrSandboxOptions) options = g_new0(DkrSandboxOptions, 1);
     if (!dkr_json_read_object(object, NULL, option_fields, options, error) ||
-        !check_image(options, error) || !dkr_mounts_check_targets(options, error))
+        !check_image(options, error) || !check_transport(options, error) ||
+        !dkr_mounts_check_targets(options, error))
         return false;
     fill_defaults(options);
     *ret_options = g_steal_pointer(&options);

@@ -87,6 +87,7 @@ typedef struct {
     char **security_opt;
 
     char *supervisor;      /* "auto", "required" or "off"; never NULL */
+    char *transport;       /* to it: "auto", "socket" or "stream"; never NULL */
     DkrOptInt timeout;     /* milliseconds for each command; 0: none; its value is never unset */
     DkrOptBool auto_start; /* its value is true when not set */
     char *instructions;    /* NULL: the default text; may be empty */

@@ -5,9 +5,11 @@
 #pragma once
 
 #include "engine/client.h"
+#include "sandbox/runtime.h"
 
 typedef struct {
     DkrClient *client;
     SprLog log;
+    DkrRuntime *runtime;
     const char *version; /* of the plugin */
 } DkrContext;

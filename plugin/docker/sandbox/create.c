@@ -6,8 +6,10 @@
 #include "engine/images.h"
 #include "engine/volumes.h"
 #include "options/names.h"
+#include "sandbox/layout.h"
 #include "sandbox/owner.h"
 #include "sandbox/placement.h"
+#include "sandbox/socketplan.h"
 #include "sandbox/spec.h"
 #include "sandbox/startfail.h"
 #include "supervisor/embedded.h"
@@ -31,7 +33,7 @@ static const char *text(const json_t *object, const char *key)
 }
 
 bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *wait,
-                     char **ret_container, GError **error)
+                     char **ret_container, char **ret_socket, GError **error)
 {
     g_autofree char *label = g_strdup_printf(LABEL_ID "=%s", id);
     json_auto_t *list = NULL;
@@ -51,6 +53,9 @@ bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *w
         first = element;
     }
     *ret_container = first ? g_strdup(text(first, "Id")) : NULL;
+    if (ret_socket)
+        *ret_socket = g_strdup(
+            json_string_value(json_object_get(json_object_get(first, "Labels"), DKR_SOCKET_LABEL)));
     return true;
 }
 
@@ -102,10 +107,29 @@ static bool start_and_look(const DkrContext *context, const char *container, boo
     return true;
 }
 
+/* The life of a container that was found running or was just started. */
+static bool begin_life(const DkrContext *context, const DkrSandboxOptions *options,
+                       const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
+                       DkrLife **ret_life, GError **error)
+{
+    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, socket, error);
+    if (!life || (life->link && !dkr_link_settle(life->link, wait, error)))
+        return false;
+    *ret_life = g_steal_pointer(&life);
+    return true;
+}
+
+static const char *socket_of(const json_t *inspect)
+{
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    return json_string_value(json_object_get(labels, DKR_SOCKET_LABEL));
+}
+
 static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
                   const char *container, const SprWait *wait, DkrLife **ret_life, GError **error)
 {
     json_auto_t *inspect = NULL;
+    g_auto(DkrLinkSocket) socket = {0};
     if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
         return false;
     const char *status = text(json_object_get(inspect, "State"), "Status");
@@ -120,15 +144,13 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     }
     if (strcmp(status, "exited") == 0 || strcmp(status, "created") == 0) {
         json_t *started;
+        dkr_socket_plan_restore(context, options, socket_of(inspect), &socket);
         if (!start_and_look(context, container, false, wait, &started, error))
             return false;
         json_decref(inspect);
         inspect = started;
     }
-    DkrLife *life = dkr_life_new(context, options, inspect, error);
-    if (life)
-        *ret_life = life;
-    return life != NULL;
+    return begin_life(context, options, inspect, &socket, wait, ret_life, error);
 }
 
 /* An engine lists a container some time before it knows it otherwise, and reserves its name even
@@ -146,7 +168,7 @@ bool dkr_create_connect(const DkrContext *context, const DkrSandboxOptions *opti
     for (;;) {
         g_autofree char *container = NULL;
         g_autoptr(GError) why = NULL;
-        if (!dkr_create_find(context, options->id, wait, &container, error))
+        if (!dkr_create_find(context, options->id, wait, &container, NULL, error))
             return false;
         if (!container || adopt(context, options, container, wait, ret_life, &why))
             return true;
@@ -239,7 +261,8 @@ typedef struct {
     const char *image;
     const char *template_workdir;
     const char *name;
-    const DkrPlacement *placement;
+    DkrPlacement *placement;
+    DkrLinkSocket *socket;
     const SprWait *wait;
 } Attempt;
 
@@ -251,6 +274,8 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
                                     .id = spr_supervisor_program_id(),
                                     .is_main = a->placement->is_main,
                                     .entrypoint = a->placement->entrypoint};
+    if (a->socket->direct)
+        supervisor.socket = dkr_direct_path(a->socket->direct);
     DkrSpecContext spec = {.image = a->image,
                            .workdir = dkr_sandbox_options_workdir(a->options, a->template_workdir),
                            .owner = dkr_owner(),
@@ -278,10 +303,10 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
                         error) ||
         !dkr_spec_verify(a->options, inspect, error))
         return false;
-    DkrLife *life = dkr_life_new(a->context, a->options, inspect, error);
-    if (life)
-        *ret_life = life;
-    return life != NULL;
+    if (begin_life(a->context, a->options, inspect, a->socket, a->wait, ret_life, error))
+        return true;
+    dkr_socket_forget(socket_of(inspect));
+    return false;
 }
 
 /* Whether the engine may have made what was asked for, or be about to. */
@@ -347,6 +372,46 @@ static bool may_do_without(const Attempt *a, const GError *why)
            (dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed"));
 }
 
+/* Failures that the mount of the socket's folder may have made: the engine is elsewhere, or forbids
+ * such mounts. */
+static bool may_be_the_mount(const Attempt *a, const GError *why)
+{
+    int status = dkr_failure_status(why);
+    if (!a->socket->direct || strcmp(a->options->transport, "auto") != 0 || status == 0)
+        return false;
+    g_autofree char *folder = g_path_get_dirname(dkr_direct_path(a->socket->direct));
+    return status == 403 || strstr(why->message, folder) ||
+           strstr(why->message, DKR_SUPERVISOR_HOST_DIRECTORY);
+}
+
+/* With all there is, then without what seems to be in the way. */
+static bool attempt_all(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_outcome,
+                        GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    if (attempt(a, ret_life, ret_outcome, &why))
+        return true;
+    if (may_be_the_mount(a, why)) {
+        dkr_socket_plan_drop(a->socket);
+        a->socket->reason = g_strdup_printf("the engine refused its mount: %s", why->message);
+        g_clear_error(&why);
+        g_autofree char *reason = g_strdup(a->socket->reason);
+        if (attempt(a, ret_life, ret_outcome, &why)) {
+            spr_log(&a->context->log, SPR_LOG_INFO, "supervisor", "by stream: %s", reason);
+            dkr_runtime_refuse(a->context->runtime, reason);
+            return true;
+        }
+    }
+    if (may_do_without(a, why)) {
+        spr_log(&a->context->log, SPR_LOG_WARNING, "supervisor", "trying without a supervisor: %s",
+                why->message);
+        a->placement->use = false;
+        return attempt(a, ret_life, ret_outcome, error);
+    }
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                     const DkrStartHooks *hooks, const SprWait *wait, DkrLife **ret_life,
                     DkrStartOutcome *ret_outcome, GError **error)
@@ -357,7 +422,7 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
     g_autofree char *name = dkr_name_for_container(options->id, options->name);
     json_auto_t *image = NULL;
     g_auto(DkrPlacement) placement = {0};
-    g_autoptr(GError) why = NULL;
+    g_auto(DkrLinkSocket) socket = {0};
     if (!dkr_client_api_minor(context->client, wait, &api_minor, error) ||
         !dkr_spec_check_api(options, api_minor, error))
         return false;
@@ -370,18 +435,13 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                  .template_workdir = template_workdir,
                  .name = name,
                  .placement = &placement,
+                 .socket = &socket,
                  .wait = wait};
     if (!ensure_image(context, a.image, hooks, wait, &image, error) ||
-        !dkr_placement_decide(options, image, &placement, error))
+        !dkr_placement_decide(options, image, &placement, error) ||
+        !dkr_socket_plan_new(context, options, &placement, &socket, error))
         return false;
-    if (attempt(&a, ret_life, ret_outcome, &why))
-        return true;
-    if (may_do_without(&a, why)) {
-        spr_log(&context->log, SPR_LOG_WARNING, "supervisor", "trying without a supervisor: %s",
-                why->message);
-        placement.use = false;
-        return attempt(&a, ret_life, ret_outcome, error);
-    }
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    bool ok = attempt_all(&a, ret_life, ret_outcome, error);
+    dkr_socket_plan_drop(&socket);
+    return ok;
 }

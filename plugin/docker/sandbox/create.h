@@ -8,9 +8,9 @@
 #include "sandbox/sandbox.h"
 
 /* The container with this id, or *ret_container NULL when there is none. Two are SPR_E_CONFLICT,
- * naming both. */
+ * naming both. ret_socket (may be NULL) is the host's socket of its label, or NULL. */
 bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *wait,
-                     char **ret_container, GError **error);
+                     char **ret_container, char **ret_socket, GError **error);
 
 /* Finds it and makes it run again, a paused one too. *ret_life stays as it is when there is
  * none. */

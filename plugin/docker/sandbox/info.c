@@ -141,8 +141,10 @@ char *dkr_info_sandbox(const DkrInfoSource *source, const json_t *inspect)
     else
         put_asked_labels(info, &options->labels);
     json_object_set_new(info, "supervisor",
-                        json_pack("{ss ss*}", "mode", source->supervisor_reason ? "off" : "on",
-                                  "reason", source->supervisor_reason));
+                        json_pack("{ss ss* ss* ss*}", "mode",
+                                  source->supervisor_reason ? "off" : "on", "reason",
+                                  source->supervisor_reason, "transport", source->transport,
+                                  "transportReason", source->transport_reason));
     return dkr_json_to_text(info);
 }
 

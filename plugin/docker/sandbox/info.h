@@ -15,6 +15,8 @@ typedef struct {
     const char *image;             /* what a start resolved; NULL: the options' */
     const char *workdir;           /* what a start decided; NULL: the options', or the default */
     const char *supervisor_reason; /* why none is in use; NULL: one is */
+    const char *transport;         /* to it: "socket", "stream", NULL: none yet */
+    const char *transport_reason;  /* or NULL */
 } DkrInfoSource;
 
 /* One JSON object, to be freed with g_free(); NULL when memory ran out. inspect is the answer of

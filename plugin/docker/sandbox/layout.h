@@ -10,6 +10,11 @@
 #define DKR_SUPERVISOR_PROGRAM DKR_SUPERVISOR_BIN_DIRECTORY "/" DKR_SUPERVISOR_FILE
 #define DKR_SUPERVISOR_RUN_DIRECTORY DKR_RESERVED_DIRECTORY "/run"
 #define DKR_SUPERVISOR_RUN_OPTIONS "rw,nosuid,nodev,noexec,size=256k,mode=1777"
+/* The folder of the host with its sockets. */
+#define DKR_SUPERVISOR_HOST_DIRECTORY DKR_RESERVED_DIRECTORY "/host"
 
 /* "<program id>:main" or "<program id>:exec" */
 #define DKR_SUPERVISOR_LABEL "sprov.supervisor"
+
+/* The socket that the supervisor connects to at its boot, as the host sees it. */
+#define DKR_SOCKET_LABEL "sprov.socket"

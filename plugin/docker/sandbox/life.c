@@ -27,17 +27,25 @@ static char **archive_mounts(json_t *mounts)
 
 /* Its label tells whether a supervisor is in it and how it was started. */
 static DkrLink *find_link(const DkrContext *context, const DkrSandboxOptions *options,
-                          const char *container, const json_t *config)
+                          const json_t *inspect, DkrLinkSocket *socket)
 {
-    const char *label = text(json_object_get(config, "Labels"), DKR_SUPERVISOR_LABEL);
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    const json_t *pid = json_object_get(json_object_get(inspect, "State"), "Pid");
+    const char *label = text(labels, DKR_SUPERVISOR_LABEL);
     if (!label || strcmp(options->supervisor, "off") == 0)
         return NULL;
-    return dkr_link_new(context, container, g_str_has_suffix(label, ":main"),
-                        strcmp(options->supervisor, "required") == 0);
+    DkrLinkSpec spec = {.container = text(inspect, "Id"),
+                        .is_main = g_str_has_suffix(label, ":main"),
+                        .is_required = strcmp(options->supervisor, "required") == 0,
+                        .transport = options->transport,
+                        .socket_path = text(labels, DKR_SOCKET_LABEL),
+                        .pid = (pid_t)json_integer_value(pid),
+                        .socket = socket};
+    return dkr_link_new(context, &spec);
 }
 
 DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, GError **error)
+                      const json_t *inspect, DkrLinkSocket *socket, GError **error)
 {
     const json_t *config = json_object_get(inspect, "Config");
     const char *id = text(inspect, "Id");
@@ -51,7 +59,8 @@ DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *option
     life->container = g_strdup(id);
     life->image = g_strdup(text(config, "Image"));
     life->workdir = g_strdup(workdir && *workdir == '/' ? workdir : "/");
-    life->link = find_link(context, options, id, config);
+    life->link = find_link(context, options, inspect, socket);
+    life->socket = g_strdup(text(json_object_get(config, "Labels"), DKR_SOCKET_LABEL));
     life->mounts = archive_mounts(json_object_get(inspect, "Mounts"));
     return life;
 }
@@ -70,6 +79,7 @@ void dkr_life_unref(DkrLife *life)
     g_free(life->container);
     g_free(life->image);
     g_free(life->workdir);
+    g_free(life->socket);
     g_strfreev(life->mounts);
     g_free(life);
 }

@@ -16,12 +16,14 @@ typedef struct {
     char *image;     /* as it was asked for */
     char *workdir;   /* absolute */
     DkrLink *link;   /* to its supervisor; NULL: none */
+    char *socket;    /* of the host, that it was made with; NULL: none */
     char **mounts;   /* where volumes and binds are: what the archive API sees beside the root */
 } DkrLife;
 
-/* NULL with SPR_E_IO when inspect is not what it should be. options: of the sandbox it is for. */
+/* NULL with SPR_E_IO when inspect is not what it should be. options: of the sandbox it is for.
+ * socket: what was prepared before its start, taken over; NULL when it ran already. */
 DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, GError **error);
+                      const json_t *inspect, DkrLinkSocket *socket, GError **error);
 DkrLife *dkr_life_ref(DkrLife *life);
 void dkr_life_unref(DkrLife *life);
 

@@ -4,11 +4,13 @@
 #include "base/latch.h"
 #include "engine/execs.h"
 #include "sandbox/layout.h"
+#include "sandbox/pool.h"
 #include "sandbox/relaypipe.h"
 
 #include <string.h>
 
 #define OPEN_LIMIT_MS (30 * 1000)
+#define BOOT_LIMIT_MS 500 /* the engine says that the container runs: it dials within this */
 
 /* The connection of one user. */
 typedef struct {
@@ -21,8 +23,15 @@ struct DkrLink {
     char *container;
     bool is_main;
     bool is_required;
+    char *transport;
+    char *socket_path;
+    DkrPool *pool;
 
-    GMutex lock; /* guards all below */
+    DkrDirect *direct; /* of who opens the own user's connection; stays once it is by socket */
+
+    GMutex lock;     /* guards all below */
+    char *no_socket; /* why it can't be by socket */
+    bool by_socket;
     GHashTable *entries; /* user, "" for the container's, to Entry */
     char *broken;        /* why it cannot be reached at all */
 };
@@ -35,14 +44,37 @@ static void entry_free(void *data)
     g_free(entry);
 }
 
-DkrLink *dkr_link_new(const DkrContext *context, const char *container, bool is_main,
-                      bool is_required)
+void dkr_link_socket_clear(DkrLinkSocket *socket)
+{
+    g_clear_pointer(&socket->direct, dkr_direct_free);
+    g_clear_pointer(&socket->reason, g_free);
+}
+
+/* Why there can be no socket whatever happens, or NULL. */
+static char *reason_against(const DkrLinkSpec *spec)
+{
+    if (strcmp(spec->transport, "stream") == 0)
+        return g_strdup("asked for in the options");
+    if (spec->socket && spec->socket->reason)
+        return g_steal_pointer(&spec->socket->reason);
+    return spec->socket_path ? NULL : g_strdup("its container was made without a socket");
+}
+
+DkrLink *dkr_link_new(const DkrContext *context, const DkrLinkSpec *spec)
 {
     DkrLink *link = g_new0(DkrLink, 1);
     link->context = context;
-    link->container = g_strdup(container);
-    link->is_main = is_main;
-    link->is_required = is_required;
+    link->container = g_strdup(spec->container);
+    link->is_main = spec->is_main;
+    link->is_required = spec->is_required;
+    link->transport = g_strdup(spec->transport);
+    link->socket_path = g_strdup(spec->socket_path);
+    link->no_socket = reason_against(spec);
+    link->pool = dkr_pool_new();
+    if (spec->socket)
+        link->direct = g_steal_pointer(&spec->socket->direct);
+    if (link->direct && link->is_main)
+        dkr_direct_expect(link->direct, spec->pid);
     link->entries = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, entry_free);
     g_mutex_init(&link->lock);
     return link;
@@ -53,7 +85,12 @@ void dkr_link_free(DkrLink *link)
     if (!link)
         return;
     g_hash_table_unref(link->entries);
+    dkr_pool_free(link->pool);
+    dkr_direct_free(link->direct);
     g_mutex_clear(&link->lock);
+    g_free(link->no_socket);
+    g_free(link->socket_path);
+    g_free(link->transport);
     g_free(link->broken);
     g_free(link->container);
     g_free(link);
@@ -82,6 +119,58 @@ static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
     return spr_supervisor_open(&pipe, &limited, ret_supervisor, error);
 }
 
+static bool needs_socket(const DkrLink *link)
+{
+    return strcmp(link->transport, "socket") == 0;
+}
+
+/* Over the stream the supervisor hears where to connect to. It may be another one than before, or
+ * seen from here under another number than from the engine: the nonce tells. */
+static bool dial_through(DkrLink *link, SprSupervisor *stream, const SprWait *wait,
+                         SprSupervisor **ret_supervisor, GError **error)
+{
+    if (link->no_socket)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-socket", "%s", link->no_socket);
+    if (!link->direct && !dkr_direct_restore(link->socket_path, &link->direct, error))
+        return false;
+    dkr_direct_expect(link->direct, 0);
+    return dkr_direct_dial(link->direct, stream, wait, ret_supervisor, error);
+}
+
+/* Stays on the stream for this life, unless it was the caller who had no time. */
+static void give_up_socket(DkrLink *link, const SprWait *wait, const char *why)
+{
+    if (link->no_socket || !spr_wait_check(wait, NULL))
+        return;
+    spr_log(&link->context->log, SPR_LOG_INFO, "supervisor", "by stream: %s", why);
+    g_mutex_lock(&link->lock);
+    link->no_socket = g_strdup(why);
+    g_mutex_unlock(&link->lock);
+}
+
+/* For the container's own user: by socket, else by stream. */
+static bool open_own(DkrLink *link, const SprWait *wait, SprSupervisor **ret_supervisor,
+                     bool *ret_by_socket, GError **error)
+{
+    g_autoptr(SprSupervisor) stream = NULL;
+    g_autoptr(GError) why = NULL;
+    *ret_supervisor = link->direct ? dkr_direct_boot(link->direct, BOOT_LIMIT_MS) : NULL;
+    *ret_by_socket = *ret_supervisor != NULL;
+    if (*ret_by_socket)
+        return true;
+    if (!open_relay(link, "", wait, &stream, error))
+        return false;
+    *ret_by_socket = dial_through(link, stream, wait, ret_supervisor, &why);
+    if (*ret_by_socket)
+        return true;
+    if (needs_socket(link))
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-socket",
+                        "transport: a socket is required, and there is none: %s", why->message);
+    give_up_socket(link, wait, why->message);
+    *ret_supervisor = g_steal_pointer(&stream);
+    return true;
+}
+
 static Entry *entry_for(DkrLink *link, const char *user)
 {
     Entry *entry = g_hash_table_lookup(link->entries, user);
@@ -103,9 +192,13 @@ static bool open_entry(DkrLink *link, Entry *entry, const char *user, const SprW
     entry->opening = latch;
     g_mutex_unlock(&link->lock);
     SprSupervisor *supervisor = NULL;
-    bool ok = open_relay(link, user, wait, &supervisor, error);
+    bool by_socket = false;
+    bool ok = *user ? open_relay(link, user, wait, &supervisor, error)
+                    : open_own(link, wait, &supervisor, &by_socket, error);
     g_mutex_lock(&link->lock);
     entry->supervisor = supervisor;
+    if (!*user)
+        link->by_socket = by_socket;
     entry->opening = NULL;
     spr_latch_open(latch);
     spr_latch_unref(latch);
@@ -146,7 +239,7 @@ bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
     *ret_supervisor = NULL;
     g_mutex_lock(&link->lock);
     bool ok = link->broken || get_locked(link, user ? user : "", wait, ret_supervisor, &why);
-    if (!ok && is_hopeless(why) && !link->is_required && !user) {
+    if (!ok && is_hopeless(why) && !link->is_required && !needs_socket(link) && !user) {
         link->broken = g_strdup(why->message);
         ok = true;
     }
@@ -154,6 +247,44 @@ bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
     if (!ok)
         g_propagate_error(error, g_steal_pointer(&why));
     return ok;
+}
+
+bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error)
+{
+    g_autoptr(SprSupervisor) supervisor = NULL;
+    if (needs_socket(link))
+        return dkr_link_get(link, NULL, wait, &supervisor, error);
+    supervisor = link->direct ? dkr_direct_boot(link->direct, 0) : NULL;
+    if (!supervisor)
+        return true;
+    g_mutex_lock(&link->lock);
+    entry_for(link, "")->supervisor = g_steal_pointer(&supervisor);
+    link->by_socket = true;
+    g_mutex_unlock(&link->lock);
+    return true;
+}
+
+SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const SprWait *wait)
+{
+    g_mutex_lock(&link->lock);
+    bool by_socket = link->by_socket && entry_for(link, "")->supervisor == shared;
+    g_mutex_unlock(&link->lock);
+    return by_socket ? dkr_pool_take(link->pool, link->direct, shared, wait) : NULL;
+}
+
+void dkr_link_give_back(DkrLink *link, SprSupervisor *own, bool clean)
+{
+    dkr_pool_give_back(link->pool, own, clean);
+}
+
+const char *dkr_link_transport(DkrLink *link, char **ret_reason)
+{
+    g_mutex_lock(&link->lock);
+    bool is_open = entry_for(link, "")->supervisor != NULL;
+    bool by_socket = link->by_socket;
+    *ret_reason = is_open && !by_socket ? g_strdup(link->no_socket) : NULL;
+    g_mutex_unlock(&link->lock);
+    return !is_open ? NULL : by_socket ? "socket" : "stream";
 }
 
 char *dkr_link_reason(DkrLink *link)

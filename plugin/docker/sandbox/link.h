@@ -1,20 +1,42 @@
 /*
- * The ways to the supervisor of one running container: for each user one connection, an engine exec
- * of the program as a relay, opened by the first call that needs it and shared by all. Belongs to a
- * DkrLife; any thread.
+ * The ways to the supervisor of one running container: for each user one connection that all share,
+ * opened by the first call that needs it. For the container's own user it is a socket where host
+ * and engine share a machine, beside which calls get connections for themselves; else, and for
+ * other users, the stream of an engine exec of the program as a relay. Belongs to a DkrLife; any
+ * thread.
  */
 #pragma once
 
 #include "sandbox/context.h"
-#include "supervisor/client/supervisor.h"
+#include "sandbox/direct.h"
 
 typedef struct DkrLink DkrLink;
 
-/* is_main: it runs already; otherwise the first connection starts it. is_required: its failure is
- * an error, not a reason to do without. */
-DkrLink *dkr_link_new(const DkrContext *context, const char *container, bool is_main,
-                      bool is_required);
+/* What is known of the socket when a container is made or started. */
+typedef struct {
+    DkrDirect *direct; /* listens; NULL: none, or not yet */
+    char *reason;      /* why there is to be none, or NULL */
+} DkrLinkSocket;
+
+void dkr_link_socket_clear(DkrLinkSocket *socket);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(DkrLinkSocket, dkr_link_socket_clear)
+
+typedef struct {
+    const char *container;
+    bool is_main;            /* it runs already; otherwise the first connection starts it */
+    bool is_required;        /* its failure is an error, not a reason to do without */
+    const char *transport;   /* "auto", "socket" or "stream" */
+    const char *socket_path; /* what the container was made with, or NULL */
+    pid_t pid;               /* of its first process, on the engine's machine */
+    DkrLinkSocket *socket;   /* taken over; may be NULL */
+} DkrLinkSpec;
+
+DkrLink *dkr_link_new(const DkrContext *context, const DkrLinkSpec *spec);
 void dkr_link_free(DkrLink *link);
+
+/* After the container was started: takes the connection of the supervisor that booted, if it is
+ * there already. False where a socket is required and there is none. */
+bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error);
 
 /* A live connection. user NULL is the container's own; for another one the supervisor of the
  * container's user answers where it may change users, else one is started as that user.
@@ -22,8 +44,19 @@ void dkr_link_free(DkrLink *link);
 bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
                   SprSupervisor **ret_supervisor, GError **error);
 
+/* A connection of this call alone beside shared, which dkr_link_get() gave; NULL where there is
+ * none, and shared is what there is. */
+SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const SprWait *wait);
+
+/* clean: the call ended as it should. */
+void dkr_link_give_back(DkrLink *link, SprSupervisor *own, bool clean);
+
 /* Why it is not used, or NULL: it is. g_free() it. */
 char *dkr_link_reason(DkrLink *link);
+
+/* "socket" or "stream", NULL before the first connection; *ret_reason (g_free() it) is why a
+ * stream, or NULL. */
+const char *dkr_link_transport(DkrLink *link, char **ret_reason);
 
 /* The users other than the container's that it was asked for; g_strfreev() them. */
 char **dkr_link_users(DkrLink *link);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define END_MS 3000
+#define ASK_MS 2000
 
 G_STATIC_ASSERT((int)SPR_EXIT_TIMED_OUT == (int)DKR_COMMAND_TIMED_OUT);
 G_STATIC_ASSERT((int)SPR_EXIT_KILLED == (int)DKR_COMMAND_KILLED);
@@ -20,20 +21,24 @@ static SprFlow write_sink(void *ctx, const void *data, gsize size)
     return sink->write(sink->ctx, data, size) ? SPR_FLOW_CONTINUE : SPR_FLOW_STOP;
 }
 
-typedef struct {
-    const DkrSource *source;
-    SprSource adapted;
-    GError *error;
-} Feed;
+SprSink dkr_supervisor_sink(const DkrSink *sink)
+{
+    return (SprSink){(void *)sink, write_sink};
+}
 
 static SprSourceStatus read_source(void *ctx, void *buffer, gsize room, gsize *ret_count)
 {
-    Feed *feed = ctx;
+    DkrFeed *feed = ctx;
     int again_fd = -1;
     if (!feed->source->read(feed->source->ctx, buffer, room, ret_count, &again_fd, &feed->error))
         return SPR_SOURCE_GIVE_UP;
     feed->adapted.fd = again_fd;
     return *ret_count == 0 && again_fd >= 0 ? SPR_SOURCE_AGAIN : SPR_SOURCE_OK;
+}
+
+void dkr_feed_init(DkrFeed *feed, const DkrSource *source)
+{
+    *feed = (DkrFeed){.source = source, .adapted = {feed, -1, read_source}};
 }
 
 /* ------------------------------------------------------------------------ supervised */
@@ -60,8 +65,7 @@ bool dkr_venue_is_over(const DkrVenue *venue)
     return over;
 }
 
-/* Its connection broke: with its container, or alone? */
-static bool fail_broken(const DkrVenue *venue, GError *why, GError **error)
+bool dkr_venue_fail_broken(const DkrVenue *venue, GError *why, GError **error)
 {
     if (!dkr_venue_is_over(venue)) {
         spr_error_add_flags(&why, SPR_ERROR_RETRYABLE);
@@ -70,7 +74,7 @@ static bool fail_broken(const DkrVenue *venue, GError *why, GError **error)
     }
     g_error_free(why);
     spr_fail(error, SPR_E_NOT_READY, "sandbox-gone",
-             "the sandbox ended while the command ran: start it again");
+             "the sandbox ended while it was used: start it again");
     spr_error_add_flags(error, SPR_ERROR_SANDBOX_GONE);
     return false;
 }
@@ -80,6 +84,32 @@ static bool is_start_failure(const GError *why, const SprExit *exit)
 {
     return why->code != SPR_E_TIMEOUT && why->code != SPR_E_REFUSED && why->code != SPR_E_IO &&
            exit->out_bytes + exit->err_bytes == 0;
+}
+
+/* Over a connection of its own where there can be one, which a call that did not end as it should
+ * takes with it. */
+static bool exec_there(const DkrVenue *venue, SprSupervisor *shared, const SprCommand *command,
+                       const SprSource *source, const SprSink *out, const SprSink *err,
+                       const SprWait *wait, SprExit *ret_exit, GError **error)
+{
+    SprSupervisor *own = dkr_link_take_own(venue->link, shared, wait);
+    bool ok =
+        spr_supervisor_exec(own ? own : shared, command, source, out, err, wait, ret_exit, error);
+    if (own)
+        dkr_link_give_back(venue->link, own, ok && !(ret_exit->flags & SPR_EXIT_UNCONFIRMED));
+    return ok;
+}
+
+/* The supervisor is silent: frozen with its sandbox, or slow? */
+static bool ask_whether_paused(void *ctx, GError **error)
+{
+    const DkrVenue *venue = ctx;
+    SprWait wait = spr_wait_for(ASK_MS);
+    json_auto_t *inspect = NULL;
+    if (!dkr_container_inspect(venue->context->client, venue->container, &wait, &inspect, NULL) ||
+        !json_is_true(json_object_get(json_object_get(inspect, "State"), "Paused")))
+        return true;
+    return spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox is paused: start resumes it");
 }
 
 static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, const char *user,
@@ -92,19 +122,21 @@ static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, con
                         .user = user,
                         .deadline_ms = command->run_timeout_ms,
                         .grace_ms = command->grace_ms,
-                        .wait_background = command->wait_background};
-    Feed feed = {.source = &command->source, .adapted = {.fd = -1, .read = read_source}};
-    feed.adapted.ctx = &feed;
-    SprSink out = {(void *)&command->out, write_sink}, err = {(void *)&command->err, write_sink};
+                        .wait_background = command->wait_background,
+                        .on_silence = ask_whether_paused,
+                        .silence_ctx = (void *)venue};
+    DkrFeed feed;
+    dkr_feed_init(&feed, &command->source);
+    SprSink out = dkr_supervisor_sink(&command->out), err = dkr_supervisor_sink(&command->err);
     SprExit exit = {0};
     GError *why = NULL;
-    bool ok = spr_supervisor_exec(supervisor, &asked, command->source.read ? &feed.adapted : NULL,
-                                  command->out.write ? &out : NULL,
-                                  command->err.write ? &err : NULL, wait, &exit, &why);
+    bool ok = exec_there(venue, supervisor, &asked, command->source.read ? &feed.adapted : NULL,
+                         command->out.write ? &out : NULL, command->err.write ? &err : NULL, wait,
+                         &exit, &why);
     if (ok || !is_start_failure(why, &exit))
         take_exit(&exit, ret_result);
     if (!ok && why->code == SPR_E_IO && !spr_error_is(why, SPR_E_IO, "keeper-lost"))
-        fail_broken(venue, why, error);
+        dkr_venue_fail_broken(venue, why, error);
     else if (!ok && why->code == SPR_E_REFUSED && feed.error) {
         g_error_free(why);
         g_propagate_error(error, g_steal_pointer(&feed.error));
@@ -133,8 +165,7 @@ bool dkr_run(const DkrVenue *venue, const DkrCommand *command, const SprWait *wa
     g_autoptr(SprSupervisor) supervisor = NULL;
     const char *user = NULL;
     *ret_result = (DkrCommandResult){0};
-    if (venue->link &&
-        !dkr_venue_supervisor(venue, command->user, wait, &supervisor, &user, error))
+    if (venue->link && !dkr_venue_supervisor(venue, command->user, wait, &supervisor, &user, error))
         return false;
     if (!supervisor)
         return dkr_command_run(venue->context, venue->container, command, wait, ret_result, error);

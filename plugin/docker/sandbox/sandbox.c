@@ -9,6 +9,7 @@
 #include "sandbox/env.h"
 #include "sandbox/info.h"
 #include "sandbox/placement.h"
+#include "sandbox/socketplan.h"
 
 #include <string.h>
 
@@ -342,7 +343,7 @@ static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret
     g_autofree char *container = NULL;
     json_auto_t *inspect = NULL;
     g_autoptr(GError) why = NULL;
-    if (!dkr_create_find(sandbox->context, sandbox->options->id, wait, &container, error))
+    if (!dkr_create_find(sandbox->context, sandbox->options->id, wait, &container, NULL, error))
         return false;
     if (!container)
         return true;
@@ -355,7 +356,7 @@ static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret
     json_t *state = json_object_get(inspect, "State");
     if (!json_is_true(json_object_get(state, "Running")))
         return true;
-    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, error);
+    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, NULL, error);
     return *ret_life != NULL;
 }
 
@@ -405,13 +406,18 @@ bool dkr_sandbox_visit(DkrSandbox *sandbox, const SprWait *wait, const DkrWork *
 
 /* -------------------------------------------------------------------- stop, destroy */
 
-/* Its container, by what is known or by its label; NULL when there is none. */
-static bool locate(DkrSandbox *sandbox, const SprWait *wait, char **ret_container, GError **error)
+/* Its container, by what is known or by its label; NULL when there is none. ret_socket (may be
+ * NULL) as of dkr_create_find(). */
+static bool locate(DkrSandbox *sandbox, const SprWait *wait, char **ret_container,
+                   char **ret_socket, GError **error)
 {
     g_autoptr(DkrLife) life = get_life(sandbox);
     if (!life)
-        return dkr_create_find(sandbox->context, sandbox->options->id, wait, ret_container, error);
+        return dkr_create_find(sandbox->context, sandbox->options->id, wait, ret_container,
+                               ret_socket, error);
     *ret_container = g_strdup(life->container);
+    if (ret_socket)
+        *ret_socket = g_strdup(life->socket);
     return true;
 }
 
@@ -419,7 +425,7 @@ static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **er
 {
     g_autofree char *container = NULL;
     g_autoptr(GError) why = NULL;
-    if (!locate(sandbox, wait, &container, error))
+    if (!locate(sandbox, wait, &container, NULL, error))
         return false;
     if (!container ||
         dkr_container_stop(sandbox->context->client, container, STOP_GRACE_S, wait, &why) ||
@@ -429,18 +435,22 @@ static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **er
     return false;
 }
 
-/* And the volume of its own that a sandbox with far-reaching capabilities has. */
+/* And the volume of its own that a sandbox with far-reaching capabilities has, and the folder of
+ * its socket. */
 static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     g_autofree char *container = NULL;
+    g_autofree char *socket = NULL;
     DkrClient *client = sandbox->context->client;
-    if (!locate(sandbox, wait, &container, error))
+    if (!locate(sandbox, wait, &container, &socket, error))
         return false;
     if (!container)
         return true;
     g_autofree char *volume = dkr_placement_own_volume(sandbox->options->id);
-    return dkr_container_remove(client, container, wait, error) &&
-           dkr_volume_remove(client, volume, wait, error);
+    if (!dkr_container_remove(client, container, wait, error))
+        return false;
+    dkr_socket_forget(socket);
+    return dkr_volume_remove(client, volume, wait, error);
 }
 
 static void finish(DkrSandbox *sandbox, bool ok, Status status)
@@ -508,11 +518,16 @@ static char *make_info(DkrSandbox *sandbox, const json_t *inspect)
     g_mutex_lock(&sandbox->lock);
     g_autoptr(DkrLife) life = sandbox->life ? dkr_life_ref(sandbox->life) : NULL;
     g_autofree char *reason = no_supervisor(sandbox, life);
+    g_autofree char *why_stream = NULL;
+    const char *transport =
+        reason || !life->link ? NULL : dkr_link_transport(life->link, &why_stream);
     DkrInfoSource source = {.options = sandbox->options,
                             .status = status_names[sandbox->status],
                             .image = life ? life->image : NULL,
                             .workdir = life ? life->workdir : NULL,
-                            .supervisor_reason = reason};
+                            .supervisor_reason = reason,
+                            .transport = transport,
+                            .transport_reason = why_stream};
     g_mutex_unlock(&sandbox->lock);
     return dkr_info_sandbox(&source, inspect);
 }
@@ -527,7 +542,7 @@ static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t *
 {
     g_autofree char *container = NULL;
     g_autoptr(GError) why = NULL;
-    if (!locate(sandbox, wait, &container, error))
+    if (!locate(sandbox, wait, &container, NULL, error))
         return false;
     if (!container ||
         dkr_container_inspect(sandbox->context->client, container, wait, ret_inspect, &why) ||

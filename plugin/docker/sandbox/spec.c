@@ -142,9 +142,28 @@ static json_t *labels_object(const DkrSandboxOptions *o, const DkrSpecContext *c
         put(labels, DKR_SUPERVISOR_LABEL,
             json_sprintf("%s:%s", ctx->supervisor->id, ctx->supervisor->is_main ? "main" : "exec"),
             ok);
+    if (ctx->supervisor && ctx->supervisor->socket)
+        put(labels, DKR_SOCKET_LABEL, json_string(ctx->supervisor->socket), ok);
     put(labels, "mastra.sandbox", json_string("true"), ok);
     put(labels, "mastra.sandbox.id", json_string(o->id), ok);
     return labels;
+}
+
+char *dkr_spec_socket_inside(const char *socket)
+{
+    g_autofree char *name = g_path_get_basename(socket);
+    return g_build_filename(DKR_SUPERVISOR_HOST_DIRECTORY, name, NULL);
+}
+
+/* Read-only: who is inside connects and does nothing else. A source that is missing is an error of
+ * the engine, never a folder made there. */
+static void put_socket_folder(json_t *mounts, const char *socket, bool *ok)
+{
+    g_autofree char *folder = g_path_get_dirname(socket);
+    append(mounts,
+           json_pack("{s:s, s:s, s:s, s:b}", "Type", "bind", "Source", folder, "Target",
+                     DKR_SUPERVISOR_HOST_DIRECTORY, "ReadOnly", 1),
+           ok);
 }
 
 /* The program's volume, and a place of its own for its socket. */
@@ -161,6 +180,8 @@ static void put_supervisor(json_t *host, const DkrSpecSupervisor *supervisor, bo
                      supervisor->volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY, "ReadOnly", 1,
                      "VolumeOptions", "NoCopy", 1),
            ok);
+    if (supervisor->socket)
+        put_socket_folder(mounts, supervisor->socket, ok);
     put(tmpfs, DKR_SUPERVISOR_RUN_DIRECTORY, json_string(DKR_SUPERVISOR_RUN_OPTIONS), ok);
     if (supervisor->is_main)
         put(host, "Init", json_false(), ok); /* the supervisor is the init */
@@ -177,10 +198,15 @@ static void put_main_process(json_t *body, const DkrSandboxOptions *o,
         append(command, json_string(*word), ok);
     for (char *const *word = o->command; !keeps_alive && *word; word++)
         append(command, json_string(*word), ok);
-    put(body, "Entrypoint",
-        json_pack("[s, s, s, s]", DKR_SUPERVISOR_PROGRAM, "init", DKR_SUPERVISOR_RUN_DIRECTORY,
-                  "--"),
-        ok);
+    json_t *entrypoint =
+        json_pack("[s, s, s]", DKR_SUPERVISOR_PROGRAM, "init", DKR_SUPERVISOR_RUN_DIRECTORY);
+    if (supervisor->socket) {
+        g_autofree char *inside = dkr_spec_socket_inside(supervisor->socket);
+        append(entrypoint, json_string("--dial"), ok);
+        append(entrypoint, json_string(inside), ok);
+    }
+    append(entrypoint, json_string("--"), ok);
+    put(body, "Entrypoint", entrypoint, ok);
     put(body, "Cmd", command, ok);
 }
 

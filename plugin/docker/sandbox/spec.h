@@ -15,6 +15,7 @@ typedef struct {
     const char *id;     /* of the program, for the label sprov.supervisor */
     bool is_main;       /* the container's main process, before entrypoint and command */
     char *const *entrypoint; /* the image's, NULL-terminated; may be NULL */
+    const char *socket;      /* of the host, which it connects to, see direct.h; NULL: none */
 } DkrSpecSupervisor;
 
 typedef struct {
@@ -30,6 +31,9 @@ typedef struct {
  * only when memory ran out or a text of ctx is no UTF-8. */
 char *dkr_spec_create_body(const DkrSandboxOptions *options, const DkrSpecContext *ctx,
                            GError **error);
+
+/* Where the sandbox sees the host's socket. */
+char *dkr_spec_socket_inside(const char *socket);
 
 /* False with SPR_E_UNSUPPORTED when an option needs a newer API than 1.<api_minor>: an older
  * engine would ignore it in silence. To be asked before anything is created. */

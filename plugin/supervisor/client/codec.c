@@ -33,7 +33,8 @@ bool spr_codec_is_valid(SprWireHeader header)
     return false;
 }
 
-bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info, GError **error)
+bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info,
+                     guint8 ret_nonce[SPR_DIAL_NONCE], GError **error)
 {
     static const char digits[] = "0123456789abcdef";
     SprWireReader r = {payload, size, false};
@@ -43,12 +44,15 @@ bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_i
     guint32 magic = (guint32)spr_wire_get(&r, 4);
     info.version = (guint)spr_wire_get(&r, 2);
     spr_wire_get(&r, 2);
-    spr_wire_get(&r, 8);
+    info.features = spr_wire_get(&r, 8);
     for (gsize i = 0; i < sizeof instance; i++)
         instance[i] = (guint8)spr_wire_get(&r, 1);
     info.pid = (guint32)spr_wire_get(&r, 4);
     info.uid = (guint32)spr_wire_get(&r, 4);
     info.gid = (guint32)spr_wire_get(&r, 4);
+    spr_wire_get(&r, 4); /* commands at once */
+    for (gsize i = 0; ret_nonce && i < SPR_DIAL_NONCE; i++)
+        ret_nonce[i] = (guint8)spr_wire_get(&r, 1);
     if (r.bad || magic != SPR_WIRE_MAGIC)
         return spr_fail(error, SPR_E_IO, "no-supervisor",
                         "what answers in the sandbox is no supervisor");
@@ -205,6 +209,7 @@ guint8 *spr_codec_run(const SprCommand *command, const SprRunOptions *options, g
         frame, (SprWireHeader){.size = (guint32)size, .channel = channel, .type = SPR_WIRE_RUN});
     guint32 flags = options->flags;
     flags |= command->argv ? 0 : SPR_WIRE_RUN_SHELL;
+    flags |= command->files ? SPR_WIRE_RUN_FILES : 0;
     flags |= command->wait_background ? SPR_WIRE_RUN_WAIT_BACKGROUND : 0;
     const char *const shell[] = {command->command, NULL};
     SprWireWriter w = {frame + SPR_WIRE_HEADER, size, false};

@@ -10,8 +10,9 @@
 /* Whether a server may send this at all: type, size, stream. */
 bool spr_codec_is_valid(SprWireHeader header);
 
+/* ret_nonce: of a connection that was dialed, else NULL. */
 bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_info,
-                     GError **error);
+                     guint8 ret_nonce[SPR_DIAL_NONCE], GError **error);
 
 /* The payload of these types; false when it is not one. */
 bool spr_codec_exited(const guint8 *payload, gsize size, SprExit *ret_exit, bool *ret_lost);

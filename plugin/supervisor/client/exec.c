@@ -1,13 +1,21 @@
 #include "supervisor/client/link.h"
+#include "supervisor/client/tap.h"
 
 #include "base/error.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <unistd.h>
 
 #define WINDOW (512u * 1024) /* credit for each stream */
 #define CREDIT_STEP (WINDOW / 4)
 #define CONFIRM_MS 4000 /* the program's own patience with a tree is 2 s */
+#define SILENT_MS 1000  /* before the program is asked whether it is there, */
+#define ANSWER_MS 2000  /* and how long it has for that */
+#define DRAIN_MS 100    /* for children that keep a pipe open */
+#define FIRST_READ 4096
+#define LARGE_READ (256 * 1024)
+#define READS_A_STEP 4
 
 /* One command on its way. */
 typedef struct {
@@ -15,9 +23,15 @@ typedef struct {
     const SprSource *source; /* NULL once it ended */
     const SprSink *sinks[3]; /* by stream */
     SprChannel *channel;
+    GByteArray *first; /* frames that travel together, until they are sent */
     guint64 taken[3], uncredited[3];
-    guint64 stdin_credit;
-    bool source_waits; /* it said AGAIN */
+    guint64 stdin_credit, stdin_window;
+    bool source_waits;  /* it said AGAIN */
+    bool by_pipes;      /* output comes through these, else in frames */
+    SprTap taps[3];     /* by stream */
+    guint8 *large;      /* LARGE_READ, made for who writes much */
+    bool heard, pinged; /* the program took the command up; it was asked whether it did */
+    gint64 silent_at_us;
     bool done;
     bool lost;
     SprExit result;
@@ -36,6 +50,20 @@ static gint64 with_confirmation(gint64 ms)
     return ms > SPR_NEVER / 4 ? -1 : ms + CONFIRM_MS;
 }
 
+/* Behind RUN, also while that one is not sent yet. */
+static bool send_frame(Exec *exec, SprWireType type, const void *bytes, gsize size, GError **error)
+{
+    if (!exec->first)
+        return spr_channel_send(exec->channel, type, SPR_WIRE_IN, 0, bytes, size, error);
+    guint8 header[SPR_WIRE_HEADER];
+    spr_wire_put_header(header, (SprWireHeader){.size = (guint32)size,
+                                                .channel = spr_channel_id(exec->channel),
+                                                .type = (guint8)type});
+    g_byte_array_append(exec->first, header, sizeof header);
+    g_byte_array_append(exec->first, bytes, (guint)size);
+    return true;
+}
+
 /* Asks for the end of the tree, once. */
 static void end_tree(Exec *exec, GError *reason)
 {
@@ -50,7 +78,7 @@ static void end_tree(Exec *exec, GError *reason)
     spr_wire_put(&w, grace_ms > 0 ? SIGTERM : SIGKILL, 4);
     spr_wire_put(&w, SPR_WIRE_TREE, 4);
     spr_wire_put(&w, (guint64)grace_ms, 8);
-    spr_channel_send(exec->channel, SPR_WIRE_KILL, SPR_WIRE_IN, 0, payload, sizeof payload, NULL);
+    send_frame(exec, SPR_WIRE_KILL, payload, sizeof payload, NULL);
     exec->ending = true;
     exec->reason = reason;
     exec->source = NULL;
@@ -62,7 +90,8 @@ static void refuse(Exec *exec, const char *who)
     GError *reason = NULL;
     spr_fail(&reason, SPR_E_REFUSED, "refused", "the caller's %s asked to stop", who);
     end_tree(exec, reason);
-    exec->sinks[SPR_WIRE_OUT] = exec->sinks[SPR_WIRE_ERR] = NULL;
+    if (!exec->command->files) /* it tells yet how far it came */
+        exec->sinks[SPR_WIRE_OUT] = exec->sinks[SPR_WIRE_ERR] = NULL;
 }
 
 static bool give_credit(Exec *exec, SprWireStream stream, gsize size, GError **error)
@@ -78,26 +107,99 @@ static bool give_credit(Exec *exec, SprWireStream stream, gsize size, GError **e
                             error);
 }
 
+static void hand_out(Exec *exec, SprWireStream stream, const guint8 *data, gsize size)
+{
+    const SprSink *sink = exec->sinks[stream];
+    SprFlow flow = SPR_FLOW_CONTINUE;
+    exec->taken[stream] += size;
+    if (sink && size > 0)
+        flow = sink->write(sink->ctx, data, size);
+    if (flow == SPR_FLOW_ENOUGH)
+        exec->done = true;
+    else if (flow != SPR_FLOW_CONTINUE)
+        refuse(exec, "sink");
+}
+
 static bool on_output(Exec *exec, const SprFrame *frame, GError **error)
 {
     SprWireStream stream = (SprWireStream)frame->header.stream;
     SprWireReader r = {frame->payload, frame->header.size, false};
     guint64 offset = spr_wire_get(&r, 8);
-    if (offset != exec->taken[stream] || exec->uncredited[stream] + r.left > WINDOW)
+    if (exec->by_pipes || offset != exec->taken[stream] ||
+        exec->uncredited[stream] + r.left > WINDOW)
         return spr_channel_break(exec->channel, "its output has a gap", error);
-    exec->taken[stream] += r.left;
-    const SprSink *sink = exec->sinks[stream];
-    if (sink && r.left > 0 && sink->write(sink->ctx, r.at, r.left) != SPR_FLOW_CONTINUE)
-        refuse(exec, "sink");
-    return give_credit(exec, stream, r.left, error);
+    hand_out(exec, stream, r.at, r.left);
+    return exec->done || give_credit(exec, stream, r.left, error);
+}
+
+/* ----------------------------------------------------------------------------- own pipes */
+
+/* Passes on what is in a pipe, a few pieces at most: how many bytes. */
+static gsize pump(Exec *exec, SprWireStream stream)
+{
+    SprTap *tap = &exec->taps[stream];
+    guint8 first[FIRST_READ];
+    gsize sum = 0;
+    for (int i = 0; i < READS_A_STEP && tap->fd >= 0; i++) {
+        gsize room = exec->large ? LARGE_READ : sizeof first;
+        guint8 *into = exec->large ? exec->large : first;
+        gsize n = spr_tap_read(tap, into, room);
+        hand_out(exec, stream, into, n);
+        sum += n;
+        if (n < room)
+            break;
+        if (!exec->large)
+            exec->large = g_try_malloc(LARGE_READ);
+    }
+    return sum;
+}
+
+/* Children of the command that go on writing must find a reader: the program is one. */
+static void leave_pipes(Exec *exec)
+{
+    guint8 frame[SPR_WIRE_HEADER];
+    int fds[2];
+    guint n = 0;
+    for (int i = SPR_WIRE_OUT; i <= SPR_WIRE_ERR; i++) {
+        if (exec->taps[i].fd >= 0)
+            fds[n++] = exec->taps[i].fd;
+    }
+    spr_wire_put_header(frame, (SprWireHeader){.type = SPR_WIRE_DISCARD});
+    if (n > 0)
+        spr_channel_send_with(exec->channel, frame, sizeof frame, fds, n, NULL);
+}
+
+/* The command has ended: what it had written then is passed on, and the pipes' end is waited for a
+ * moment. None of it waits for the sandbox longer than that. */
+static void drain(Exec *exec)
+{
+    SprWait plain = spr_wait_for(-1);
+    SprTap *out = &exec->taps[SPR_WIRE_OUT], *err = &exec->taps[SPR_WIRE_ERR];
+    gint64 until_us = spr_deadline_after(DRAIN_MS);
+    spr_tap_mark(out);
+    spr_tap_mark(err);
+    for (;;) {
+        gsize got = pump(exec, SPR_WIRE_OUT) + pump(exec, SPR_WIRE_ERR);
+        bool late = g_get_monotonic_time() >= until_us;
+        if ((out->fd < 0 && err->fd < 0) || (late && (got == 0 || out->owed + err->owed == 0)))
+            break;
+        struct pollfd fds[2] = {{.fd = out->fd, .events = POLLIN},
+                                {.fd = err->fd, .events = POLLIN}};
+        int ready;
+        if (got == 0 && !spr_wait_poll(&plain, fds, 2, until_us, &ready, NULL))
+            break;
+    }
+    leave_pipes(exec);
 }
 
 static bool on_exited(Exec *exec, const SprFrame *frame, GError **error)
 {
     if (!spr_codec_exited(frame->payload, frame->header.size, &exec->result, &exec->lost) ||
-        exec->result.out_bytes < exec->taken[SPR_WIRE_OUT] ||
-        exec->result.err_bytes < exec->taken[SPR_WIRE_ERR])
+        (!exec->by_pipes && (exec->result.out_bytes < exec->taken[SPR_WIRE_OUT] ||
+                             exec->result.err_bytes < exec->taken[SPR_WIRE_ERR])))
         return spr_channel_break(exec->channel, "its result makes no sense", error);
+    if (exec->by_pipes)
+        drain(exec);
     exec->result.out_bytes = exec->taken[SPR_WIRE_OUT];
     exec->result.err_bytes = exec->taken[SPR_WIRE_ERR];
     exec->done = true;
@@ -129,6 +231,7 @@ static bool on_start_failed(Exec *exec, const SprFrame *frame, GError **error)
 static bool on_frame(Exec *exec, const SprFrame *frame, GError **error)
 {
     SprWireReader r = {frame->payload, frame->header.size, false};
+    exec->heard = true;
     switch (frame->header.type) {
     case SPR_WIRE_OUTPUT:
         return on_output(exec, frame, error);
@@ -138,12 +241,15 @@ static bool on_frame(Exec *exec, const SprFrame *frame, GError **error)
         return on_start_failed(exec, frame, error);
     case SPR_WIRE_CREDIT:
         exec->stdin_credit += spr_wire_get(&r, 4);
-        if (exec->stdin_credit > SPR_WIRE_STDIN_WINDOW)
+        if (exec->stdin_credit > exec->stdin_window)
             return spr_channel_break(exec->channel, "it gave more credit than it has", error);
         return true;
     case SPR_WIRE_STDIN_GONE:
         exec->source = NULL;
         return true;
+    case SPR_WIRE_DONE:
+        return exec->pinged ||
+               spr_channel_break(exec->channel, "it answered what was not asked", error);
     default:
         return spr_channel_break(exec->channel, "it answered what was not asked", error);
     }
@@ -165,11 +271,10 @@ static bool feed(Exec *exec, GError **error)
     }
     if (count == 0) {
         exec->source = NULL;
-        return spr_channel_send(exec->channel, SPR_WIRE_STDIN_CLOSE, SPR_WIRE_IN, 0, NULL, 0,
-                                error);
+        return send_frame(exec, SPR_WIRE_STDIN_CLOSE, piece, 0, error);
     }
     exec->stdin_credit -= count;
-    return spr_channel_send(exec->channel, SPR_WIRE_STDIN, SPR_WIRE_IN, 0, piece, count, error);
+    return send_frame(exec, SPR_WIRE_STDIN, piece, count, error);
 }
 
 /* It could not be confirmed, and nobody waits longer. */
@@ -208,6 +313,21 @@ static bool on_wait_over(Exec *exec, GError *why, GError **error)
     return true;
 }
 
+/* A PING behind the RUN is answered when that was taken up. */
+static bool on_silence(Exec *exec, GError **error)
+{
+    const SprCommand *command = exec->command;
+    exec->silent_at_us = spr_deadline_after(ANSWER_MS);
+    if (!exec->pinged) {
+        exec->pinged = true;
+        return spr_channel_send(exec->channel, SPR_WIRE_PING, SPR_WIRE_IN, 0, NULL, 0, error);
+    }
+    if (command->on_silence(command->silence_ctx, error))
+        return true;
+    end_tree(exec, NULL);
+    return false;
+}
+
 /* One step: feeds the source if it can, then waits for what comes first. */
 static bool step(Exec *exec, GError **error)
 {
@@ -215,30 +335,74 @@ static bool step(Exec *exec, GError **error)
     if (can_feed && !exec->source_waits && !feed(exec, error))
         return false;
     can_feed = exec->source && exec->stdin_credit > 0;
-    struct pollfd ready = {.fd = can_feed && exec->source_waits ? exec->source->fd : -1,
-                           .events = POLLIN};
-    gint64 until = can_feed && !exec->source_waits ? 0 : SPR_NEVER;
+    struct pollfd ready[] = {
+        {.fd = can_feed && exec->source_waits ? exec->source->fd : -1, .events = POLLIN},
+        {.fd = exec->taps[SPR_WIRE_OUT].fd, .events = POLLIN},
+        {.fd = exec->taps[SPR_WIRE_ERR].fd, .events = POLLIN}};
+    gint64 until = exec->heard ? SPR_NEVER : exec->silent_at_us;
+    if (can_feed && !exec->source_waits)
+        until = 0;
     SprFrame frame;
     GError *why = NULL;
-    if (!spr_channel_next(exec->channel, &exec->limit, &ready, until, &frame, &why))
+    gint64 stall_ms = exec->source_waits || exec->ending ? 0 : exec->command->stall_ms;
+    SprWait limit = spr_wait_within(&exec->limit, stall_ms > 0 ? stall_ms : -1);
+    if (!spr_channel_next(exec->channel, &limit, ready, G_N_ELEMENTS(ready), until, &frame, &why))
         return on_wait_over(exec, why, error);
-    if (ready.revents)
+    if (ready[SPR_WIRE_IN].revents)
         exec->source_waits = false;
+    for (int i = SPR_WIRE_OUT; i <= SPR_WIRE_ERR; i++) {
+        if (ready[i].revents && pump(exec, (SprWireStream)i) > 0)
+            exec->heard = true;
+    }
+    if (!exec->heard && frame.header.type == 0 && g_get_monotonic_time() >= exec->silent_at_us)
+        return on_silence(exec, error);
     return frame.header.type == 0 || on_frame(exec, &frame, error);
+}
+
+/* Without descriptors left the output comes in frames. */
+static void open_pipes(Exec *exec, int write_ends[2])
+{
+    if (!spr_channel_passes_descriptors(exec->channel) || exec->command->rows > 0 ||
+        exec->command->files || !spr_tap_open(&exec->taps[SPR_WIRE_OUT], &write_ends[0]))
+        return;
+    exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], &write_ends[1]);
+    if (!exec->by_pipes) {
+        spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
+        close(write_ends[0]);
+    }
 }
 
 static bool send_run(Exec *exec, GError **error)
 {
     SprRunOptions options = {.credit = WINDOW, .flags = exec->source ? SPR_WIRE_RUN_STDIN : 0};
+    int write_ends[2];
     gsize size;
+    open_pipes(exec, write_ends);
+    if (exec->by_pipes)
+        options = (SprRunOptions){.flags = options.flags | SPR_WIRE_RUN_PIPES};
     guint8 *frame =
         spr_codec_run(exec->command, &options, spr_channel_id(exec->channel), &size, error);
-    if (!frame)
-        return false;
-    bool sent = spr_channel_send_secret(exec->channel, frame, size, error);
-    explicit_bzero(frame, size);
-    g_free(frame);
-    return sent;
+    bool ok = frame != NULL;
+    exec->first = ok ? g_byte_array_new_take(frame, size) : g_byte_array_new();
+    /* What a file gets is there at once, or soon; a command must not wait for its input. */
+    for (int i = 0; i < 2 && ok && exec->command->files && exec->source && !exec->source_waits; i++)
+        ok = feed(exec, error);
+    g_autoptr(GByteArray) first = g_steal_pointer(&exec->first);
+    if (ok && exec->by_pipes)
+        ok = spr_channel_send_with(exec->channel, first->data, first->len, write_ends, 2, error);
+    else if (ok)
+        ok = spr_channel_send_secret(exec->channel, first->data, first->len, error);
+    for (int i = 0; i < 2 && exec->by_pipes; i++)
+        close(write_ends[i]);
+    explicit_bzero(first->data, first->len);
+    return ok;
+}
+
+static void close_pipes(Exec *exec)
+{
+    spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
+    spr_tap_close(&exec->taps[SPR_WIRE_ERR]);
+    g_free(exec->large);
 }
 
 static bool finish(Exec *exec, SprExit *ret_exit, GError **error)
@@ -272,18 +436,26 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .limit = spr_wait_within(wait, limit_ms),
                  .source = source,
                  .sinks = {NULL, out, err},
+                 .taps = {{.fd = -1}, {.fd = -1}, {.fd = -1}},
                  .channel = channel,
-                 .stdin_credit = SPR_WIRE_STDIN_WINDOW};
-    if (!send_run(&exec, error))
-        return false;
-    while (!exec.done) {
-        if (!step(&exec, error)) {
-            g_clear_error(&exec.reason);
-            exec.result.out_bytes = exec.taken[SPR_WIRE_OUT];
-            exec.result.err_bytes = exec.taken[SPR_WIRE_ERR];
-            *ret_exit = exec.result;
-            return false;
-        }
+                 .heard = !command->on_silence,
+                 .silent_at_us = spr_deadline_after(SILENT_MS),
+                 .stdin_window = SPR_WIRE_STDIN_WINDOW};
+    if (command->files)
+        exec.stdin_window = SPR_WIRE_FILES_WINDOW;
+    exec.stdin_credit = exec.stdin_window;
+    bool ok = send_run(&exec, error);
+    bool sent = ok;
+    while (ok && !exec.done)
+        ok = step(&exec, error);
+    close_pipes(&exec);
+    if (ok)
+        return finish(&exec, ret_exit, error);
+    g_clear_error(&exec.reason);
+    if (sent) {
+        exec.result.out_bytes = exec.taken[SPR_WIRE_OUT];
+        exec.result.err_bytes = exec.taken[SPR_WIRE_ERR];
+        *ret_exit = exec.result;
     }
-    return finish(&exec, ret_exit, error);
+    return false;
 }

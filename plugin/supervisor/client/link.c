@@ -35,6 +35,7 @@ struct SprSupervisor {
     SprPipe pipe;
     SprSupervisorInfo info;
     SprReceived *received; /* the leader's */
+    bool is_own;           /* of one call at a time: nobody is ever woken */
 
     pthread_mutex_t lock; /* of everything below; this one TSan can see */
     GHashTable *channels;
@@ -51,7 +52,7 @@ struct SprSupervisor {
 
 static void wake(SprChannel *channel)
 {
-    if (channel->woken)
+    if (channel->woken || channel->wake < 0)
         return;
     guint64 one = 1;
     channel->woken = write(channel->wake, &one, sizeof one) == sizeof one;
@@ -183,8 +184,19 @@ static bool read_once(SprSupervisor *s, bool *ret_broken)
     return n > 0;
 }
 
+/* What poll said of the caller's descriptors; whether one of them is ready. */
+static bool take_extra(struct pollfd *extra, guint n_extra, const struct pollfd *polled)
+{
+    bool any = false;
+    for (guint i = 0; i < n_extra; i++) {
+        extra[i].revents = polled[i].revents;
+        any = any || polled[i].revents != 0;
+    }
+    return any;
+}
+
 /* Waits until the pipe is worth a try, the channel was woken, or extra is ready. */
-static bool poll_pipe(SprChannel *channel, const SprWait *wait, struct pollfd *extra,
+static bool poll_pipe(SprChannel *channel, const SprWait *wait, struct pollfd *extra, guint n_extra,
                       gint64 step_us, bool *ret_over, GError **error)
 {
     SprSupervisor *s = channel->supervisor;
@@ -194,15 +206,15 @@ static bool poll_pipe(SprChannel *channel, const SprWait *wait, struct pollfd *e
     hush(channel);
     pthread_mutex_unlock(&s->lock);
 
-    struct pollfd fds[3] = {{.fd = s->pipe.fd, .events = (short)(POLLIN | (out ? POLLOUT : 0))},
-                            {.fd = channel->wake, .events = POLLIN},
-                            extra ? *extra : (struct pollfd){.fd = -1}};
+    struct pollfd fds[2 + SPR_EXTRA_MOST] = {
+        {.fd = s->pipe.fd, .events = (short)(POLLIN | (out ? POLLOUT : 0))},
+        {.fd = channel->wake, .events = POLLIN}};
+    for (guint i = 0; i < n_extra; i++)
+        fds[2 + i] = extra[i];
     int ready;
-    if (!spr_wait_poll(wait, fds, 3, step_us, &ready, error))
+    if (!spr_wait_poll(wait, fds, 2 + n_extra, step_us, &ready, error))
         return false;
-    if (extra)
-        extra->revents = fds[2].revents;
-    *ret_over = ready == 0 || fds[2].revents != 0;
+    *ret_over = take_extra(extra, n_extra, fds + 2) || ready == 0;
     if (fds[0].revents & POLLOUT) {
         pthread_mutex_lock(&s->lock);
         flush(s);
@@ -212,34 +224,33 @@ static bool poll_pipe(SprChannel *channel, const SprWait *wait, struct pollfd *e
 }
 
 /* Leads until the channel has a frame, its wait is over, or the connection broke. */
-static bool lead(SprChannel *channel, const SprWait *wait, struct pollfd *extra, gint64 step_us,
-                 GError **error)
+static bool lead(SprChannel *channel, const SprWait *wait, struct pollfd *extra, guint n_extra,
+                 gint64 step_us, GError **error)
 {
     SprSupervisor *s = channel->supervisor;
     bool ok = true, over = false, broken = false;
     while (ok && !over && !broken && channel->inbox.length == 0) {
         if (!read_once(s, &broken) && !broken)
-            ok = poll_pipe(channel, wait, extra, step_us, &over, error);
+            ok = poll_pipe(channel, wait, extra, n_extra, step_us, &over, error);
     }
     return ok;
 }
 
-static bool follow(SprChannel *channel, const SprWait *wait, struct pollfd *extra, gint64 step_us,
-                   bool *ret_over, GError **error)
+static bool follow(SprChannel *channel, const SprWait *wait, struct pollfd *extra, guint n_extra,
+                   gint64 step_us, bool *ret_over, GError **error)
 {
-    struct pollfd fds[2] = {{.fd = channel->wake, .events = POLLIN},
-                            extra ? *extra : (struct pollfd){.fd = -1}};
+    struct pollfd fds[1 + SPR_EXTRA_MOST] = {{.fd = channel->wake, .events = POLLIN}};
+    for (guint i = 0; i < n_extra; i++)
+        fds[1 + i] = extra[i];
     int ready;
-    bool ok = spr_wait_poll(wait, fds, 2, step_us, &ready, error);
-    if (ok && extra)
-        extra->revents = fds[1].revents;
-    *ret_over = ok && (ready == 0 || fds[1].revents != 0);
+    bool ok = spr_wait_poll(wait, fds, 1 + n_extra, step_us, &ready, error);
+    *ret_over = ok && (take_extra(extra, n_extra, fds + 1) || ready == 0);
     return ok;
 }
 
 /* -------------------------------------------------------------------------------- channels */
 
-bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *extra,
+bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *extra, guint n_extra,
                       gint64 step_us, SprFrame *ret_frame, GError **error)
 {
     SprSupervisor *s = channel->supervisor;
@@ -251,7 +262,7 @@ bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *e
         if (!s->leader) {
             s->leader = channel;
             pthread_mutex_unlock(&s->lock);
-            ok = lead(channel, wait, extra, step_us, error);
+            ok = lead(channel, wait, extra, n_extra, step_us, error);
             pthread_mutex_lock(&s->lock);
             s->leader = NULL;
             over = true;
@@ -259,7 +270,7 @@ bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *e
             g_queue_push_tail_link(&s->waiting, &channel->in_waiting);
             hush(channel);
             pthread_mutex_unlock(&s->lock);
-            ok = follow(channel, wait, extra, step_us, &over, error);
+            ok = follow(channel, wait, extra, n_extra, step_us, &over, error);
             pthread_mutex_lock(&s->lock);
             g_queue_unlink(&s->waiting, &channel->in_waiting);
         }
@@ -315,6 +326,26 @@ bool spr_channel_send_secret(SprChannel *channel, const guint8 *frames, gsize si
     return send_bytes(channel, frames, size, "", 0, true, error);
 }
 
+bool spr_channel_passes_descriptors(const SprChannel *channel)
+{
+    const SprSupervisor *s = channel->supervisor;
+    return s->is_own && s->pipe.write_with && s->info.features & SPR_WIRE_FEATURE_DIAL;
+}
+
+/* Between two calls nothing waits to be sent, so that the descriptors go with the first byte. */
+bool spr_channel_send_with(SprChannel *channel, const guint8 *frames, gsize size, const int *fds,
+                           guint n_fds, GError **error)
+{
+    SprSupervisor *s = channel->supervisor;
+    gssize n;
+    do
+        n = s->pipe.write_with(s->pipe.ctx, frames, size, fds, n_fds);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return spr_channel_break(channel, g_strerror(errno), error);
+    return spr_channel_send_secret(channel, frames + n, size - (gsize)n, error);
+}
+
 SprChannel *spr_channel_new(SprSupervisor *supervisor, GError **error)
 {
     SprSupervisor *s = supervisor;
@@ -326,7 +357,7 @@ SprChannel *spr_channel_new(SprSupervisor *supervisor, GError **error)
     if (ok && s->spare_fds->len > 0) {
         channel->wake = g_array_index(s->spare_fds, int, s->spare_fds->len - 1);
         g_array_set_size(s->spare_fds, s->spare_fds->len - 1);
-    } else if (ok) {
+    } else if (ok && !s->is_own) {
         channel->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (channel->wake < 0)
             ok = spr_fail_errno(error, SPR_E_EXHAUSTED, errno, "no-descriptor",
@@ -354,9 +385,9 @@ void spr_channel_free(SprChannel *channel)
     for (GList *link; (link = g_queue_pop_head_link(&channel->inbox));)
         packet_free(link->data);
     hush(channel);
-    if (s->spare_fds->len < SPARE_FDS && !channel->woken)
+    if (channel->wake >= 0 && s->spare_fds->len < SPARE_FDS && !channel->woken)
         g_array_append_val(s->spare_fds, channel->wake);
-    else
+    else if (channel->wake >= 0)
         close(channel->wake);
     pthread_mutex_unlock(&s->lock);
     spr_supervisor_unref(s);
@@ -384,7 +415,7 @@ bool spr_channel_ask(SprChannel *channel, SprWireType type, SprWireStream stream
 {
     if (!spr_channel_send(channel, type, stream, flags, payload, size, error))
         return false;
-    if (spr_channel_next(channel, wait, NULL, SPR_NEVER, ret_frame, error))
+    if (spr_channel_next(channel, wait, NULL, 0, SPR_NEVER, ret_frame, error))
         return true;
     spr_channel_send(channel, SPR_WIRE_CANCEL, SPR_WIRE_IN, 0, NULL, 0, NULL);
     return false;
@@ -392,7 +423,8 @@ bool spr_channel_ask(SprChannel *channel, SprWireType type, SprWireStream stream
 
 /* ----------------------------------------------------------------------- the supervisor */
 
-static bool say_hello(SprSupervisor *s, const SprWait *wait, GError **error)
+/* ret_nonce: the other side dialed and said hello already, with it; else NULL. */
+static bool say_hello(SprSupervisor *s, const SprWait *wait, guint8 *ret_nonce, GError **error)
 {
     g_autoptr(SprChannel) channel = spr_channel_new(s, error);
     if (!channel)
@@ -412,17 +444,17 @@ static bool say_hello(SprSupervisor *s, const SprWait *wait, GError **error)
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 8);
     SprFrame frame;
-    if (!spr_channel_send(channel, SPR_WIRE_HELLO, SPR_WIRE_IN, 0, payload, sizeof payload,
-                          error) ||
-        !spr_channel_next(channel, wait, NULL, SPR_NEVER, &frame, error))
+    if ((!ret_nonce && !spr_channel_send(channel, SPR_WIRE_HELLO, SPR_WIRE_IN, 0, payload,
+                                         sizeof payload, error)) ||
+        !spr_channel_next(channel, wait, NULL, 0, SPR_NEVER, &frame, error))
         return false;
     if (frame.header.type != SPR_WIRE_HELLO)
         return spr_channel_break(channel, "it did not greet", error);
-    return spr_codec_hello(frame.payload, frame.header.size, &s->info, error);
+    return spr_codec_hello(frame.payload, frame.header.size, &s->info, ret_nonce, error);
 }
 
-bool spr_supervisor_open(const SprPipe *pipe, const SprWait *wait, SprSupervisor **ret_supervisor,
-                         GError **error)
+static bool open_pipe(const SprPipe *pipe, const SprWait *wait, guint8 *ret_nonce,
+                      SprSupervisor **ret_supervisor, GError **error)
 {
     g_autoptr(SprSupervisor) s = g_new0(SprSupervisor, 1);
     s->refs = 1;
@@ -433,10 +465,33 @@ bool spr_supervisor_open(const SprPipe *pipe, const SprWait *wait, SprSupervisor
     s->received = spr_received_new();
     if (!s->received)
         return spr_fail(error, SPR_E_EXHAUSTED, "memory", "no memory for another connection");
-    if (!say_hello(s, wait, error))
+    if (!say_hello(s, wait, ret_nonce, error))
         return false;
     *ret_supervisor = g_steal_pointer(&s);
     return true;
+}
+
+bool spr_supervisor_open(const SprPipe *pipe, const SprWait *wait, SprSupervisor **ret_supervisor,
+                         GError **error)
+{
+    return open_pipe(pipe, wait, NULL, ret_supervisor, error);
+}
+
+bool spr_supervisor_open_dialed(const SprPipe *pipe, const SprWait *wait,
+                                guint8 ret_nonce[SPR_DIAL_NONCE], SprSupervisor **ret_supervisor,
+                                GError **error)
+{
+    return open_pipe(pipe, wait, ret_nonce, ret_supervisor, error);
+}
+
+void spr_supervisor_make_own(SprSupervisor *supervisor)
+{
+    pthread_mutex_lock(&supervisor->lock);
+    supervisor->is_own = true;
+    for (guint i = 0; i < supervisor->spare_fds->len; i++)
+        close(g_array_index(supervisor->spare_fds, int, i));
+    g_array_set_size(supervisor->spare_fds, 0);
+    pthread_mutex_unlock(&supervisor->lock);
 }
 
 SprSupervisor *spr_supervisor_ref(SprSupervisor *supervisor)
@@ -482,35 +537,4 @@ bool spr_supervisor_is_alive(SprSupervisor *supervisor)
 const SprSupervisorInfo *spr_supervisor_info(const SprSupervisor *supervisor)
 {
     return &supervisor->info;
-}
-
-static bool ask_plainly(SprSupervisor *supervisor, SprWireType type, const SprWait *wait,
-                        int *ret_errno, GError **error)
-{
-    g_autoptr(SprChannel) channel = spr_channel_new(supervisor, error);
-    SprFrame frame;
-    guint64 value;
-    if (!channel || !spr_channel_ask(channel, type, SPR_WIRE_IN, 0, NULL, 0, wait, &frame, error))
-        return false;
-    if (frame.header.type != SPR_WIRE_DONE ||
-        !spr_codec_done(frame.payload, frame.header.size, ret_errno, &value))
-        return spr_channel_break(channel, "it answered what was not asked", error);
-    return true;
-}
-
-bool spr_supervisor_ping(SprSupervisor *supervisor, const SprWait *wait, GError **error)
-{
-    int errno_value;
-    return ask_plainly(supervisor, SPR_WIRE_PING, wait, &errno_value, error);
-}
-
-bool spr_supervisor_shutdown(SprSupervisor *supervisor, const SprWait *wait, GError **error)
-{
-    int errno_value;
-    if (!ask_plainly(supervisor, SPR_WIRE_SHUTDOWN, wait, &errno_value, error))
-        return false;
-    if (errno_value != 0)
-        return spr_fail_errno(error, SPR_E_CONFLICT, errno_value, "main-command",
-                              "the supervisor runs the sandbox's main command: stop the sandbox");
-    return true;
 }

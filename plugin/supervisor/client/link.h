@@ -29,9 +29,18 @@ bool spr_channel_send(SprChannel *channel, SprWireType type, SprWireStream strea
 /* The same for frames already put together; they are wiped from every buffer once sent. */
 bool spr_channel_send_secret(SprChannel *channel, const guint8 *frames, gsize size, GError **error);
 
-/* The next frame of the channel. True without one (type 0) when step_us has come or extra is ready.
- */
-bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *extra,
+/* Whether descriptors can go with a frame: over a socket that is this call's own. */
+bool spr_channel_passes_descriptors(const SprChannel *channel);
+
+/* As send_secret, with one or two descriptors, which stay the caller's. */
+bool spr_channel_send_with(SprChannel *channel, const guint8 *frames, gsize size, const int *fds,
+                           guint n_fds, GError **error);
+
+#define SPR_EXTRA_MOST 3
+
+/* The next frame of the channel. True without one (type 0) when step_us has come or one of n_extra
+ * descriptors is ready. */
+bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *extra, guint n_extra,
                       gint64 step_us, SprFrame *ret_frame, GError **error);
 
 /* The connection broke a rule: ends it for everybody, false with SPR_E_IO. */

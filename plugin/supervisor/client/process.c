@@ -156,7 +156,7 @@ bool spr_process_spawn(SprSupervisor *supervisor, const SprSpawn *spawn, const S
     explicit_bzero(frames, size);
     g_free(frames);
     SprFrame frame;
-    return sent && spr_channel_next(channel, wait, NULL, SPR_NEVER, &frame, error) &&
+    return sent && spr_channel_next(channel, wait, NULL, 0, SPR_NEVER, &frame, error) &&
            on_start_answer(channel, spawn, &frame, ret_id, error);
 }
 
@@ -220,7 +220,7 @@ bool spr_process_list(SprSupervisor *supervisor,
             after = info.id;
             if (!each(ctx, &info))
                 return true;
-            if (!spr_channel_next(channel, wait, NULL, SPR_NEVER, &frame, error))
+            if (!spr_channel_next(channel, wait, NULL, 0, SPR_NEVER, &frame, error))
                 return false;
         }
         if (frame.header.type != SPR_WIRE_DONE)

@@ -12,6 +12,7 @@ typedef struct SprSupervisor SprSupervisor;
 
 typedef struct {
     guint version;
+    guint64 features;      /* SPR_WIRE_FEATURE_* */
     guint32 pid, uid, gid; /* of the program, in the sandbox's own numbers */
     char instance[33];     /* changes whenever another program serves */
 } SprSupervisorInfo;
@@ -20,6 +21,23 @@ typedef struct {
  * speaks no version of ours, SPR_E_IO when what answers is no supervisor. */
 bool spr_supervisor_open(const SprPipe *pipe, const SprWait *wait, SprSupervisor **ret_supervisor,
                          GError **error);
+
+#define SPR_DIAL_NONCE 16
+
+/* The same over a socket that the program connected to us: it has said hello already, with the
+ * nonce of spr_supervisor_dial() or zeros at its boot. */
+bool spr_supervisor_open_dialed(const SprPipe *pipe, const SprWait *wait,
+                                guint8 ret_nonce[SPR_DIAL_NONCE], SprSupervisor **ret_supervisor,
+                                GError **error);
+
+/* Has the program connect to path, as the sandbox sees it, where we listen. True once the
+ * connection waits there. SPR_E_UNSUPPORTED when the program can't. */
+bool spr_supervisor_dial(SprSupervisor *supervisor, const char *path,
+                         const guint8 nonce[SPR_DIAL_NONCE], const SprWait *wait, GError **error);
+
+/* From now on one call at a time uses the connection: it needs nobody to wake, and commands get
+ * pipes of ours for their output where descriptors can be passed. Right after it was opened. */
+void spr_supervisor_make_own(SprSupervisor *supervisor);
 
 SprSupervisor *spr_supervisor_ref(SprSupervisor *supervisor);
 
@@ -51,12 +69,19 @@ typedef struct {
     gint64 deadline_ms;            /* from its start; below 1: none */
     gint64 grace_ms;               /* between TERM and KILL when it is ended; 0: KILL at once */
     guint16 rows, columns;         /* both nonzero: on a terminal */
+    gint64 stall_ms;               /* so long without a frame is a deadline too; 0: none */
     bool wait_background;          /* ends with the last process of its tree */
+    bool files;                    /* argv is a request of filerecords.h, see files.h */
+    /* Asked when the program gives no sign that it has taken the command up, as in a sandbox that
+     * is paused: true to wait on, false with an error to end the call. May be NULL. */
+    bool (*on_silence)(void *ctx, GError **error);
+    void *silence_ctx;
 } SprCommand;
 
 typedef enum {
     SPR_FLOW_CONTINUE = 0,
-    SPR_FLOW_STOP = 1
+    SPR_FLOW_STOP = 1,
+    SPR_FLOW_ENOUGH = 2 /* all there was to wait for: ends well, whatever else may come */
 } SprFlow;
 
 /* Where a stream goes; write may block, which holds back this command and no other. */

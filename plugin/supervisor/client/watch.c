@@ -84,7 +84,7 @@ bool spr_watch_next(SprWatch *watch, const SprWait *wait, struct pollfd *extra,
                     SprWatchEvent *ret_event, GError **error)
 {
     SprFrame frame;
-    if (!spr_channel_next(watch->channel, wait, extra, SPR_NEVER, &frame, error))
+    if (!spr_channel_next(watch->channel, wait, extra, extra ? 1 : 0, SPR_NEVER, &frame, error))
         return false;
     *ret_event = (SprWatchEvent){.kind = SPR_WATCH_NOTHING};
     switch (frame.header.type) {

@@ -191,7 +191,8 @@ void sup_command_end_input(SupCommand *command)
     sup_input_end(&command->input);
 }
 
-/* Makes the keeper's pipes the command's, or puts a terminal in their place. */
+/* Makes the keeper's pipes the command's, or puts a terminal or the client's own in their place:
+ * given[] is what the keeper takes instead. */
 static bool open_streams(SupCommand *command, const SupRun *run, int given[3])
 {
     SupKeeper *keeper = command->keeper;
@@ -203,7 +204,10 @@ static bool open_streams(SupCommand *command, const SupRun *run, int given[3])
         if (!sup_terminal_open(run->rows, run->columns, fds, given))
             return false;
     }
-    sup_input_open(&command->input, command, fds[0]);
+    for (int i = 1; i < 3 && run->flags & SPR_WIRE_RUN_PIPES; i++)
+        sup_close(&fds[i]);
+    sup_input_open(&command->input, command, fds[0],
+                   run->flags & SPR_WIRE_RUN_FILES ? SPR_WIRE_FILES_WINDOW : SPR_WIRE_STDIN_WINDOW);
     sup_stream_open(&command->out, command, SPR_WIRE_OUT, fds[1]);
     sup_stream_open(&command->err, command, SPR_WIRE_ERR, fds[2]);
     if (!(run->flags & SPR_WIRE_RUN_STDIN))
@@ -211,9 +215,9 @@ static bool open_streams(SupCommand *command, const SupRun *run, int given[3])
     return true;
 }
 
-static SprWireStep start(SupCommand *command, const SupRun *run)
+/* given[]: the client's pipes, closed in any case. */
+static SprWireStep start(SupCommand *command, const SupRun *run, int given[3])
 {
-    int given[3] = {-1, -1, -1};
     command->keeper = sup_pool_take(command);
     if (!command->keeper)
         return SPR_WIRE_STEP_KEEPER;
@@ -221,9 +225,26 @@ static SprWireStep start(SupCommand *command, const SupRun *run)
         return SPR_WIRE_STEP_REQUEST;
     if (!open_streams(command, run, given))
         return SPR_WIRE_STEP_TERMINAL;
-    if (!sup_keeper_start(command->keeper, command->terminal ? given : NULL))
+    if (!sup_keeper_start(command->keeper, given))
         return SPR_WIRE_STEP_KEEPER;
     return SPR_WIRE_STEP_NONE;
+}
+
+/* A client whose pipes did not come had none to give, or we no room for them. */
+static bool take_pipes(SupConnection *connection, const SupRun *run, int given[3])
+{
+    int pipes[2] = {-1, -1};
+    sup_connection_take_given(connection, pipes);
+    given[1] = pipes[0];
+    given[2] = pipes[1];
+    bool wanted = run->flags & SPR_WIRE_RUN_PIPES;
+    return wanted ? pipes[0] >= 0 && pipes[1] >= 0 : pipes[0] < 0;
+}
+
+static void close_all(int given[3])
+{
+    for (int i = 0; i < 3; i++)
+        sup_close(&given[i]);
 }
 
 bool sup_command_run(SupConnection *connection, uint32_t channel, SprWireReader *r)
@@ -231,16 +252,20 @@ bool sup_command_run(SupConnection *connection, uint32_t channel, SprWireReader 
     SupRun run;
     if (!sup_run_parse(r, &run) || sup_command_of(connection, channel))
         return false;
+    int given[3] = {-1, -1, -1};
     SupCommand *command = NULL;
-    if (n_commands < SUP_MAX_COMMANDS)
+    bool have_pipes = take_pipes(connection, &run, given);
+    if (have_pipes && n_commands < SUP_MAX_COMMANDS)
         command = command_new(connection, channel, &run);
     if (!command) {
-        start_failed(connection, channel, EAGAIN, SPR_WIRE_STEP_REQUEST);
+        close_all(given);
+        start_failed(connection, channel, have_pipes ? EAGAIN : EMFILE, SPR_WIRE_STEP_REQUEST);
         return true;
     }
     if (run.flags & SPR_WIRE_RUN_DETACHED)
         sup_process_init(command, &run);
-    SprWireStep step = start(command, &run);
+    SprWireStep step = start(command, &run, given);
+    close_all(given);
     if (step != SPR_WIRE_STEP_NONE) {
         start_failed(connection, channel, errno, step);
         if (command->keeper)
@@ -417,6 +442,15 @@ void sup_command_end(SupCommand *command, int signal, SprWireScope scope, int64_
         return;
     bool ends = scope == SPR_WIRE_TREE && (signal == SIGKILL || grace_ms > 0);
     command->kill_asked |= ends;
+    if (command->flags & SPR_WIRE_RUN_FILES) {
+        /* Its keeper listens to its streams alone. One that takes bytes still tells how far it
+         * came. */
+        sup_input_close(&command->input);
+        if (!(command->flags & SPR_WIRE_RUN_STDIN))
+            sup_stream_close(&command->out);
+        sup_command_expect_end(command, 0);
+        return;
+    }
     SupMessage message = {
         .type = SUP_KILL, .signal = (uint32_t)signal, .scope = scope, .value = grace_ms};
     sup_keeper_kill(command->keeper, &message);

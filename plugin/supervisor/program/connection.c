@@ -1,6 +1,7 @@
 #include "connection.h"
 
 #include "command.h"
+#include "leftover.h"
 #include "request.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define MAX_CONNECTIONS 256
@@ -148,30 +150,58 @@ static void write_out(SupConnection *connection)
 
 /* ------------------------------------------------------------------------------- input */
 
-static bool say_hello(SupConnection *connection, SprWireReader *r)
+/* nonce: behind the greeting of a connection that was dialed, else NULL. */
+static bool greet(SupConnection *connection, const uint8_t *nonce)
 {
-    uint32_t magic = (uint32_t)spr_wire_get(r, 4);
-    uint32_t lowest = (uint32_t)spr_wire_get(r, 2), highest = (uint32_t)spr_wire_get(r, 2);
-    spr_wire_get(r, 8);
-    if (r->bad || magic != SPR_WIRE_MAGIC || lowest > SPR_WIRE_VERSION ||
-        highest < SPR_WIRE_VERSION)
-        return false;
-    uint8_t payload[48];
+    uint8_t payload[48 + SPR_WIRE_NONCE];
     SprWireWriter w = {payload, sizeof payload, false};
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 2);
-    spr_wire_put(&w, 0, 8);
+    spr_wire_put(&w, SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL, 8);
     spr_wire_put_bytes(&w, connections.instance, SPR_WIRE_INSTANCE);
     spr_wire_put(&w, (uint64_t)getpid(), 4);
     spr_wire_put(&w, getuid(), 4);
     spr_wire_put(&w, getgid(), 4);
     spr_wire_put(&w, SUP_MAX_COMMANDS, 4);
+    if (nonce)
+        spr_wire_put_bytes(&w, nonce, SPR_WIRE_NONCE);
     connection->greeted = true;
     return sup_connection_send(
         connection,
         (SprWireHeader){.size = (uint32_t)(sizeof payload - w.left), .type = SPR_WIRE_HELLO},
         payload);
+}
+
+static bool say_hello(SupConnection *connection, SprWireReader *r)
+{
+    uint32_t magic = (uint32_t)spr_wire_get(r, 4);
+    uint32_t lowest = (uint32_t)spr_wire_get(r, 2), highest = (uint32_t)spr_wire_get(r, 2);
+    spr_wire_get(r, 8);
+    return !r->bad && magic == SPR_WIRE_MAGIC && lowest <= SPR_WIRE_VERSION &&
+           highest >= SPR_WIRE_VERSION && greet(connection, NULL);
+}
+
+static bool dial(SupConnection *connection, uint32_t channel, SprWireReader *r)
+{
+    uint8_t nonce[SPR_WIRE_NONCE];
+    for (size_t i = 0; i < sizeof nonce; i++)
+        nonce[i] = (uint8_t)spr_wire_get(r, 1);
+    const char *path = spr_wire_get_text(r);
+    if (r->bad)
+        return false;
+    sup_connection_done(connection, channel, sup_connection_dial(path, nonce), 0, 0);
+    return true;
+}
+
+static bool discard(SupConnection *connection)
+{
+    int given[2];
+    if (!sup_connection_take_given(connection, given))
+        return false;
+    for (int i = 0; i < 2; i++)
+        sup_leftover_read(given[i]);
+    return true;
 }
 
 static void on_lender(SupWatch *watch, uint32_t events)
@@ -191,15 +221,19 @@ static bool is_pipe(int fd)
 /* From here on the relay only waits: its bytes no longer go through it. */
 static bool take_lent(SupConnection *connection)
 {
-    if (connection->lender.fd >= 0 || !is_pipe(connection->lent[0]) ||
-        !is_pipe(connection->lent[1]))
+    int given[2];
+    if (connection->lender.fd >= 0 || !sup_connection_take_given(connection, given))
         return false;
+    if (!is_pipe(given[0]) || !is_pipe(given[1])) {
+        sup_close(&given[0]);
+        sup_close(&given[1]);
+        return false;
+    }
     sup_watch_set(&connection->input, 0);
     connection->lender = (SupWatch){.fd = connection->input.fd, .ready = on_lender};
     sup_watch_close(&connection->output);
-    connection->input.fd = connection->lent[0];
-    connection->output.fd = connection->lent[1];
-    connection->lent[0] = connection->lent[1] = -1;
+    connection->input.fd = given[0];
+    connection->output.fd = given[1];
     return sup_watch_set(&connection->lender, EPOLLIN) &&
            sup_watch_set(&connection->input, EPOLLIN);
 }
@@ -236,6 +270,10 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
         return true;
     case SPR_WIRE_SHUTDOWN:
         return shut_down(connection, header.channel);
+    case SPR_WIRE_DIAL:
+        return dial(connection, header.channel, &r);
+    case SPR_WIRE_DISCARD:
+        return discard(connection);
     default:
         return sup_request(connection, header, &r);
     }
@@ -309,41 +347,56 @@ static void serve_input(SupConnection *connection)
     }
 }
 
-static void close_lent(SupConnection *connection)
+static void close_given(SupConnection *connection)
 {
-    sup_close(&connection->lent[0]);
-    sup_close(&connection->lent[1]);
+    for (int i = 0; i < 2; i++)
+        sup_close(&connection->given[i]);
 }
 
-/* The first bytes, which may have descriptors with them: two, or they are of no use. */
-static ssize_t read_first(SupConnection *connection, struct iovec iov)
+bool sup_connection_take_given(SupConnection *connection, int given[2])
 {
+    memcpy(given, connection->given, sizeof connection->given);
+    connection->given[0] = connection->given[1] = -1;
+    return given[0] >= 0;
+}
+
+/* They belong to the frame whose first byte they came with, and a client sends that one alone. */
+static void keep_given(SupConnection *connection, struct msghdr *msg)
+{
+    struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+    if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+        return;
+    close_given(connection);
+    memcpy(connection->given, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+}
+
+/* From inside the sandbox nobody has descriptors to give, but a relay its own before the HELLO. */
+static ssize_t receive(SupConnection *connection)
+{
+    if (connection->lender.fd >= 0)
+        return read(connection->input.fd, connection->in + connection->in_size,
+                    connection->in_room - connection->in_size);
     union {
-        char bytes[CMSG_SPACE(sizeof connection->lent)];
+        char bytes[CMSG_SPACE(sizeof connection->given)];
         struct cmsghdr align;
     } space;
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = space.bytes,
-                         .msg_controllen = sizeof space.bytes};
+    struct iovec iov = {connection->in + connection->in_size,
+                        connection->in_room - connection->in_size};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    bool takes = connection->dialed || !connection->greeted;
+    if (takes) {
+        msg.msg_control = space.bytes;
+        msg.msg_controllen = sizeof space.bytes;
+    }
     ssize_t n = recvmsg(connection->input.fd, &msg, MSG_CMSG_CLOEXEC);
-    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-    if (!c || c->cmsg_type != SCM_RIGHTS)
-        return n;
-    close_lent(connection);
-    size_t size = c->cmsg_len - CMSG_LEN(0);
-    memcpy(connection->lent, CMSG_DATA(c),
-           size < sizeof connection->lent ? size : sizeof connection->lent);
+    if (n > 0 && takes)
+        keep_given(connection, &msg);
     return n;
 }
 
 static void read_in(SupConnection *connection)
 {
-    struct iovec iov = {connection->in + connection->in_size,
-                        connection->in_room - connection->in_size};
-    bool first = !connection->greeted && connection->lender.fd < 0;
-    ssize_t n =
-        first ? read_first(connection, iov) : read(connection->input.fd, iov.iov_base, iov.iov_len);
+    ssize_t n = receive(connection);
     if (n > 0) {
         connection->in_size += (size_t)n;
         serve_input(connection);
@@ -362,10 +415,10 @@ static void on_room(SupWatch *watch, uint32_t events)
 static void on_input(SupWatch *watch, uint32_t events)
 {
     SupConnection *connection = SUP_CONTAINER(SupConnection, input, watch);
-    if (events & EPOLLERR)
+    /* Nobody waits for the answers to what was sent before: it is not begun any more. */
+    if (events & (EPOLLERR | EPOLLHUP))
         connection->broken = true;
-    if (!connection->broken && events & (EPOLLIN | EPOLLHUP) &&
-        connection->in_size < connection->in_room)
+    if (!connection->broken && events & EPOLLIN && connection->in_size < connection->in_room)
         read_in(connection);
 }
 
@@ -374,7 +427,7 @@ static void connection_free(SupConnection *connection)
     sup_watch_close(&connection->input);
     sup_watch_close(&connection->output);
     sup_watch_close(&connection->lender);
-    close_lent(connection);
+    close_given(connection);
     if (connection->in)
         munmap(connection->in, connection->in_room);
     if (connection->out)
@@ -382,16 +435,17 @@ static void connection_free(SupConnection *connection)
     free(connection);
 }
 
-bool sup_connection_open(int fd)
+/* Takes the descriptor; NULL, and it is closed, when there is no room for it. */
+static SupConnection *connection_new(int fd)
 {
     SupConnection *connection = calloc(1, sizeof *connection);
     if (!connection) {
         close(fd);
-        return false;
+        return NULL;
     }
     connection->input = (SupWatch){.fd = fd, .ready = on_input};
     connection->output = (SupWatch){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .ready = on_room};
-    connection->lender.fd = connection->lent[0] = connection->lent[1] = -1;
+    connection->lender.fd = connection->given[0] = connection->given[1] = -1;
     connection->in = map(IN_ROOM);
     connection->in_room = IN_ROOM;
     connection->out = map(OUT_ROOM);
@@ -400,11 +454,38 @@ bool sup_connection_open(int fd)
     if (connections.count >= MAX_CONNECTIONS || !connection->in || !connection->out ||
         connection->output.fd < 0 || !sup_watch_set(&connection->input, EPOLLIN)) {
         connection_free(connection);
-        return false;
+        return NULL;
     }
     sup_list_append(&connections.all, &connection->link);
     connections.count++;
-    return true;
+    return connection;
+}
+
+bool sup_connection_open(int fd)
+{
+    return connection_new(fd) != NULL;
+}
+
+/* Never waits: a socket whose queue is full is as good as none. */
+int sup_connection_dial(const char *path, const uint8_t nonce[SPR_WIRE_NONCE])
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof name.sun_path)
+        return ENAMETOOLONG;
+    memcpy(name.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&name, sizeof name) < 0) {
+        int error = errno;
+        sup_close(&fd);
+        return error;
+    }
+    SupConnection *connection = connection_new(fd);
+    if (!connection)
+        return ENOMEM;
+    connection->dialed = true;
+    greet(connection, nonce);
+    write_out(connection);
+    return 0;
 }
 
 static void connection_close(SupConnection *connection)

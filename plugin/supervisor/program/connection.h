@@ -11,7 +11,6 @@ typedef struct SupConnection {
     SupLink link;
     SupWatch input, output; /* one socket, or what a relay lent */
     SupWatch lender;        /* the relay's socket; its end is the connection's */
-    int lent[2];            /* received, not taken yet */
     uint8_t *in;
     size_t in_size, in_room;
     uint8_t *out;
@@ -22,6 +21,8 @@ typedef struct SupConnection {
     bool blocked;     /* the peer does not read; whoever has output waits */
     SupLink commands; /* not answered yet, started on it */
     SupLink requests; /* waiting for a process */
+    bool dialed;      /* by us: descriptors may come with any frame */
+    int given[2];     /* that came and no frame has taken yet, or -1 */
 } SupConnection;
 
 void sup_connections_init(void);
@@ -29,6 +30,12 @@ void sup_connections_init(void);
 /* Takes the descriptor, a connected and non-blocking socket; false, and it is closed, when there
  * are too many. */
 bool sup_connection_open(int fd);
+
+/* Connects to a socket of a client and greets it; 0 or errno. */
+int sup_connection_dial(const char *path, const uint8_t nonce[SPR_WIRE_NONCE]);
+
+/* Moves the descriptors that came with a frame; false when there are none. */
+bool sup_connection_take_given(SupConnection *connection, int given[2]);
 
 /* Writes what is there, closes what is broken. */
 void sup_connections_flush(void);

@@ -1,6 +1,7 @@
 #include "keeper.h"
 
 #include "base.h"
+#include "files.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -228,6 +229,18 @@ static bool wait_for_something(void)
     return ppoll(&poll_control, 1, limit, &keeper.while_polling) > 0;
 }
 
+/* The descriptors of a START to their places. */
+static void spread(const SupMessage *message, const struct cmsghdr *c, int fds[3])
+{
+    int came[3] = {-1, -1, -1};
+    if (c && c->cmsg_type == SCM_RIGHTS)
+        memcpy(came, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+    for (unsigned i = 0, next = 0; i < 3; i++) {
+        if (message->number & 1u << i)
+            fds[i] = came[next++];
+    }
+}
+
 static bool receive(SupMessage *message, int fds[3])
 {
     union {
@@ -244,9 +257,8 @@ static bool receive(SupMessage *message, int fds[3])
         ;
     if (n != sizeof *message)
         return false;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(3 * sizeof(int)))
-        memcpy(fds, CMSG_DATA(c), 3 * sizeof(int));
+    if (message->type == SUP_START)
+        spread(message, CMSG_FIRSTHDR(&msg), fds);
     return true;
 }
 
@@ -278,6 +290,30 @@ static void watch_over(void)
     }
 }
 
+static void forget_request(void)
+{
+    explicit_bzero(keeper.launch + 1, keeper.launch->used);
+}
+
+/* In this process: a child would take as long again. Its streams are how it hears of its client. */
+static void serve_files(SupLaunch *launch)
+{
+    SupMessage ended = {.type = SUP_EXITED, .flags = SUP_GONE};
+    int64_t started_us = now_us();
+    if (sup_files_become(launch->user)) {
+        ended.status = sup_files_serve(launch->argv, keeper.stdio[PIPE_IN], keeper.stdio[PIPE_OUT]);
+        sup_files_return();
+    } else {
+        launch->error = errno;
+        launch->step = SPR_WIRE_STEP_USER;
+        ended = (SupMessage){.type = SUP_FAILED};
+    }
+    close_stdio();
+    forget_request();
+    ended.value = now_us() - started_us;
+    tell(ended);
+}
+
 static void run(void)
 {
     SupLaunch *launch = keeper.launch;
@@ -290,7 +326,7 @@ static void run(void)
     bool started = sup_launch(launch, keeper.stdio);
     close_stdio();
     bool wanted = launch->tell_start;
-    explicit_bzero(launch + 1, launch->used);
+    forget_request();
     if (!started) {
         tell((SupMessage){.type = SUP_FAILED});
         return;
@@ -397,10 +433,15 @@ _Noreturn void sup_keeper_main(int control, SupLaunch *launch)
             if (message.type == SUP_KILL)
                 answer_kill(message.number, ESRCH, true);
         } while (message.type != SUP_START);
-        for (int i = 0; i < 3 && given[i] >= 0; i++) {
+        for (int i = 0; i < 3; i++) {
+            if (given[i] < 0)
+                continue;
             sup_close(&keeper.stdio[i]);
             keeper.stdio[i] = given[i];
         }
-        run();
+        if (launch->files)
+            serve_files(launch);
+        else
+            run();
     }
 }

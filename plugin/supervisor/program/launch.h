@@ -23,6 +23,7 @@ typedef struct {
     bool wait_background;
     bool tell_start;
     bool terminal;
+    bool files; /* argv is a request about files, not a command */
 
     /* Answers. */
     int error; /* errno of what failed, 0 when the command runs */
@@ -32,7 +33,8 @@ typedef struct {
 } SupLaunch;
 
 /* Between server and keeper, over a socket of packets. START carries up to three descriptors that
- * take the place of the keeper's own pipes; READY carries the server's ends of these. */
+ * take the place of the keeper's own pipes, number is the set of them; READY carries the server's
+ * ends of these. */
 typedef enum {
     SUP_START = 1,
     SUP_KILL = 2,
@@ -53,7 +55,7 @@ typedef struct {
     int32_t status; /* exit code, or 128 + signal; errno in KILLED */
     uint32_t signal;
     uint32_t scope;
-    uint32_t number; /* of a KILL */
+    uint32_t number; /* of a KILL; 1 << index of each descriptor of a START */
     int64_t value;   /* grace ms, or duration us */
 } SupMessage;
 

@@ -13,17 +13,19 @@
 
 static int usage(void)
 {
-    dprintf(2,
-            "usage: sprov-supervisor init DIR [-- ARGV...] | serve DIR | relay DIR | start DIR\n");
+    dprintf(
+        2,
+        "usage: sprov-supervisor init DIR [--dial SOCKET] [-- ARGV...] | serve DIR | relay DIR | "
+        "start DIR\n");
     return 125;
 }
 
-static int serve(const char *directory, char *const argv[], bool is_init)
+static int serve(const char *directory, char *const argv[], bool is_init, const char *dial)
 {
     sup_reset_signals();
     int listener = sup_server_listen(directory);
     if (listener >= 0)
-        return sup_server_run(listener, argv, is_init);
+        return sup_server_run(listener, argv, is_init, dial);
     dprintf(2, "sprov: cannot listen in %s: %s\n", directory, strerror(errno));
     return 125;
 }
@@ -43,7 +45,7 @@ static int start(const char *directory)
         if (pid == 0) {
             setsid();
             sup_detach_stdio();
-            return sup_server_run(listener, NULL, false);
+            return sup_server_run(listener, NULL, false, NULL);
         }
         sup_close(&listener);
     } else if (errno != EADDRINUSE) {
@@ -53,17 +55,30 @@ static int start(const char *directory)
     return sup_relay(directory);
 }
 
+/* init DIR [--dial SOCKET] [-- ARGV...] */
+static int init(int argc, char **argv)
+{
+    const char *dial = NULL;
+    int at = 3;
+    if (argc > at + 1 && strcmp(argv[at], "--dial") == 0) {
+        dial = argv[at + 1];
+        at += 2;
+    }
+    if (at < argc && strcmp(argv[at], "--") != 0)
+        return usage();
+    return serve(argv[2], at + 1 < argc ? argv + at + 1 : NULL, true, dial);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
         return usage();
-    bool has_command = argc > 4 && strcmp(argv[3], "--") == 0;
-    if (strcmp(argv[1], "init") == 0 && (argc == 3 || has_command || strcmp(argv[3], "--") == 0))
-        return serve(argv[2], has_command ? argv + 4 : NULL, true);
+    if (strcmp(argv[1], "init") == 0)
+        return init(argc, argv);
     if (argc > 3)
         return usage();
     if (strcmp(argv[1], "serve") == 0)
-        return serve(argv[2], NULL, false);
+        return serve(argv[2], NULL, false, NULL);
     if (strcmp(argv[1], "relay") == 0)
         return sup_relay(argv[2]);
     if (strcmp(argv[1], "start") == 0)

@@ -220,7 +220,7 @@ SupKeeper *sup_pool_take(struct SupCommand *command)
     return keeper;
 }
 
-bool sup_keeper_start(SupKeeper *keeper, int given[3])
+bool sup_keeper_start(SupKeeper *keeper, const int given[3])
 {
     union {
         char bytes[CMSG_SPACE(3 * sizeof(int))];
@@ -229,19 +229,24 @@ bool sup_keeper_start(SupKeeper *keeper, int given[3])
     SupMessage message = {.type = SUP_START};
     struct iovec iov = {&message, sizeof message};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (given) {
+    int fds[3];
+    size_t n = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        if (given[i] >= 0) {
+            fds[n++] = given[i];
+            message.number |= 1u << i;
+        }
+    }
+    if (n > 0) {
         msg.msg_control = space.bytes;
-        msg.msg_controllen = sizeof space.bytes;
+        msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
         struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
         *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
                               .cmsg_type = SCM_RIGHTS,
-                              .cmsg_len = CMSG_LEN(3 * sizeof(int))};
-        memcpy(CMSG_DATA(c), given, 3 * sizeof(int));
+                              .cmsg_len = CMSG_LEN(n * sizeof(int))};
+        memcpy(CMSG_DATA(c), fds, n * sizeof(int));
     }
-    bool sent = sendmsg(keeper->control.fd, &msg, MSG_NOSIGNAL) == sizeof message;
-    for (int i = 0; given && i < 3; i++)
-        sup_close(&given[i]);
-    return sent;
+    return sendmsg(keeper->control.fd, &msg, MSG_NOSIGNAL) == sizeof message;
 }
 
 void sup_pool_give_back(SupKeeper *keeper)

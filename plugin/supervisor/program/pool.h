@@ -27,9 +27,8 @@ void sup_pool_refill(void);
 /* One that is ready, forked now if need be; NULL with errno. It becomes this command's. */
 SupKeeper *sup_pool_take(struct SupCommand *command);
 
-/* Starts what keeper->launch says, with given[3] (closed afterwards) instead of its pipes, or NULL.
- */
-bool sup_keeper_start(SupKeeper *keeper, int given[3]);
+/* Starts what keeper->launch says, with those of given[3] that are not -1 instead of its pipes. */
+bool sup_keeper_start(SupKeeper *keeper, const int given[3]);
 
 /* Lets go of one that was taken and could not be started. */
 void sup_pool_give_back(SupKeeper *keeper);

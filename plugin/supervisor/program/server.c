@@ -251,8 +251,9 @@ static void serve(void)
     }
 }
 
-int sup_server_run(int listener, char *const argv[], bool is_init)
+int sup_server_run(int listener, char *const argv[], bool is_init, const char *dial)
 {
+    static const uint8_t no_nonce[SPR_WIRE_NONCE];
     prctl(PR_SET_DUMPABLE, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sup_list_init(&server.timers);
@@ -271,6 +272,9 @@ int sup_server_run(int listener, char *const argv[], bool is_init)
     sup_tree_open();
     sup_pool_init();
     sup_connections_init();
+    /* Where nobody listens any more the way in is the listener, as ever. */
+    if (dial)
+        sup_connection_dial(dial, no_nonce);
     serve();
     return server.code;
 }

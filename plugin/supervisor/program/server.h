@@ -37,8 +37,9 @@ bool sup_socket_name(const char *directory, struct sockaddr_un *name);
 int sup_server_listen(const char *directory);
 
 /* Serves until sup_server_stop(), and returns the code given to it. argv: a main child to start, or
- * NULL. is_init: signals are those of a sandbox's main process. */
-int sup_server_run(int listener, char *const argv[], bool is_init);
+ * NULL. is_init: signals are those of a sandbox's main process. dial: a socket to connect to first,
+ * or NULL. */
+int sup_server_run(int listener, char *const argv[], bool is_init, const char *dial);
 
 void sup_server_stop(int code);
 

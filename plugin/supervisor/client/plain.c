@@ -1,0 +1,57 @@
+/* Requests about the connection and the program itself. */
+#include "supervisor/client/link.h"
+
+#include "base/error.h"
+
+G_STATIC_ASSERT(SPR_DIAL_NONCE == SPR_WIRE_NONCE);
+
+static bool ask_plainly(SprSupervisor *supervisor, SprWireType type, const void *payload,
+                        gsize size, const SprWait *wait, int *ret_errno, GError **error)
+{
+    g_autoptr(SprChannel) channel = spr_channel_new(supervisor, error);
+    SprFrame frame;
+    guint64 value;
+    if (!channel ||
+        !spr_channel_ask(channel, type, SPR_WIRE_IN, 0, payload, size, wait, &frame, error))
+        return false;
+    if (frame.header.type != SPR_WIRE_DONE ||
+        !spr_codec_done(frame.payload, frame.header.size, ret_errno, &value))
+        return spr_channel_break(channel, "it answered what was not asked", error);
+    return true;
+}
+
+bool spr_supervisor_ping(SprSupervisor *supervisor, const SprWait *wait, GError **error)
+{
+    int errno_value;
+    return ask_plainly(supervisor, SPR_WIRE_PING, NULL, 0, wait, &errno_value, error);
+}
+
+bool spr_supervisor_shutdown(SprSupervisor *supervisor, const SprWait *wait, GError **error)
+{
+    int errno_value;
+    if (!ask_plainly(supervisor, SPR_WIRE_SHUTDOWN, NULL, 0, wait, &errno_value, error))
+        return false;
+    if (errno_value != 0)
+        return spr_fail_errno(error, SPR_E_CONFLICT, errno_value, "main-command",
+                              "the supervisor runs the sandbox's main command: stop the sandbox");
+    return true;
+}
+
+bool spr_supervisor_dial(SprSupervisor *supervisor, const char *path,
+                         const guint8 nonce[SPR_DIAL_NONCE], const SprWait *wait, GError **error)
+{
+    guint8 payload[SPR_DIAL_NONCE + 256];
+    SprWireWriter w = {payload, sizeof payload, false};
+    int errno_value;
+    spr_wire_put_bytes(&w, nonce, SPR_DIAL_NONCE);
+    spr_wire_put_bytes(&w, path, strlen(path) + 1);
+    if (w.bad || !(spr_supervisor_info(supervisor)->features & SPR_WIRE_FEATURE_DIAL))
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-dial",
+                        "the sandbox's supervisor is of a version that connects to no socket");
+    if (!ask_plainly(supervisor, SPR_WIRE_DIAL, payload, sizeof payload - w.left, wait,
+                     &errno_value, error))
+        return false;
+    return errno_value == 0 ||
+           spr_fail_errno(error, SPR_E_UNAVAILABLE, errno_value, "no-socket",
+                          "the sandbox's supervisor can't connect to the host's socket");
+}
