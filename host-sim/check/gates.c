@@ -49,9 +49,19 @@ static const char *processes(const HsProvider *lib, const char *config)
     return NULL;
 }
 
+static void drop(void *ctx, const char *text, size_t size)
+{
+}
+
 static const char *files(const HsProvider *lib, const char *config)
 {
-    return lib->files ? NULL : "the provider has no " SPROV_EXT_FILES;
+    if (!lib->files)
+        return "the provider has no " SPROV_EXT_FILES;
+    sprov_status status = lib->files->stat(case_shared(), "/", 0, NULL, drop, NULL, case_error());
+    if (status == SPROV_E_UNSUPPORTED)
+        return case_text("stat(): %s", case_last_error()->message);
+    CHECK_STATUS(status, SPROV_OK);
+    return NULL;
 }
 
 static const char *archive(const HsProvider *lib, const char *config)
@@ -97,20 +107,6 @@ static const char *takes_image(const HsProvider *lib, const char *config)
     return takes(lib, config, "{\"image\":\"a\"}") ? NULL : "the provider takes no \"image\"";
 }
 
-static const char *takes_mounts(const HsProvider *lib, const char *config)
-{
-    return takes(lib, config, "{\"mounts\":[],\"tmpfs\":{},\"command\":[\"a\"]}")
-               ? NULL
-               : "the provider takes no \"mounts\"";
-}
-
-static const char *takes_limits(const HsProvider *lib, const char *config)
-{
-    return takes(lib, config, "{\"memory\":134217728,\"capDrop\":[],\"network\":\"none\"}")
-               ? NULL
-               : "the provider takes no limits";
-}
-
 static const char *takes_host(const HsProvider *lib, const char *config)
 {
     sprov_provider *provider = NULL;
@@ -130,8 +126,11 @@ static const Gate gates[] = {
     {"describe-template", describes_templates},
     {"build-template", builds_templates},
     {"image", takes_image},
-    {"mounts", takes_mounts},
-    {"limits", takes_limits},
+    {"mounts", NULL,
+     "{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/probe\"}],\"tmpfs\":{\"/"
+     "small\":\"size=64k\"}}"},
+    {"limits", NULL,
+     "{\"memory\":134217728,\"pidsLimit\":99,\"capDrop\":[\"ALL\"],\"network\":\"none\"}"},
     {"host", takes_host},
     {"@stop", hook},
     {"@remove", hook},

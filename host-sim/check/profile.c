@@ -148,7 +148,8 @@ char **check_profile_surprises(const CheckProfile *profile, const CheckRun *run)
     json_t *closed;
     json_object_foreach(run->gates, name, closed)
     {
-        if (json_is_null(closed) && !g_hash_table_contains(profile->gates, name))
+        bool is_hook = *name == '@'; /* given or not by each command line */
+        if (json_is_null(closed) && !is_hook && !g_hash_table_contains(profile->gates, name))
             g_ptr_array_add(lines, g_strdup_printf("the gate %s is open, and the profile %s "
                                                    "leaves it out",
                                                    name, profile->name));

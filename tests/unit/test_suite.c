@@ -360,7 +360,8 @@ Test(suite, a_file_of_known_failures_names_cases_and_reasons)
 
 Test(suite, the_profiles_that_come_with_it_are_sound)
 {
-    static const char *const names[] = {"docker-1.41", "docker-1.45"};
+    static const char *const names[] = {"docker-1.41", "docker-1.41-plain", "docker-1.45",
+                                        "docker-1.45-plain"};
     for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
         g_autoptr(GError) error = NULL;
         g_autoptr(CheckProfile) profile = NULL;
