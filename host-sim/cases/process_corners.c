@@ -133,7 +133,7 @@ static const char *count_inside(sprov_sandbox *sandbox)
 static void nothing_is_left_inside(void)
 {
     sprov_sandbox *sandbox = case_fresh(NULL);
-    process_forget(process_spawn(sandbox, "true"));
+    process_end(process_spawn(sandbox, "true"));
     const char *before = count_inside(sandbox);
     for (int i = 0; i < 10; i++) {
         sprov_process *process = process_spawn(sandbox, "cat; sleep 9 & echo");
