@@ -23,6 +23,11 @@ extern const Case cases_info[];
 extern const Case cases_options[];
 extern const Case cases_templates[];
 extern const Case cases_wire[];
+extern const Case cases_corners[];
+extern const Case cases_embedding[];
+extern const Case cases_outside[];
+extern const Case cases_process_corners[];
+extern const Case cases_stress[];
 extern const Case cases_processes[];
 extern const Case cases_process_streams[];
 extern const Case case_leaks; /* run after all others */

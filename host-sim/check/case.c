@@ -30,6 +30,8 @@ void child_record(const char *key, const char *format, ...)
 _Noreturn void child_end_now(void)
 {
     child_record("done", "%d", g_atomic_int_get(&context.asserted));
+    if (context.setup->in_process)
+        child_leave();
     _exit(0);
 }
 
@@ -51,7 +53,17 @@ _Noreturn void case_skip(const char *format, ...)
     va_end(args);
     child_clean();
     child_record("skip", "%s", text);
+    context.is_skipped = true;
     child_end_now();
+}
+
+void case_warn(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    va_end(args);
+    child_record("warn", "%s", text);
 }
 
 /* ---- assertions */

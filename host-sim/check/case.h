@@ -48,6 +48,9 @@ typedef struct {
 /* With a sentence of one's own, as printf() takes it. */
 #define CHECK_THAT(condition, ...) case_check((condition), __FILE__, __LINE__, __VA_ARGS__)
 
+/* Passed, but not as well as it should: for times that depend on the machine. Goes on. */
+void case_warn(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
 /* Ends the case as skipped: something it needs is not there, though the gates were open. */
 _Noreturn void case_skip(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
@@ -91,6 +94,8 @@ sprov_sandbox *case_shared(void);
 /* One of this case alone: started, or not yet. */
 sprov_sandbox *case_fresh(const char *more);
 sprov_sandbox *case_create(const char *more);
+/* One whose create() may fail. */
+sprov_status case_try_create(const char *more, sprov_sandbox **ret_sandbox);
 /* Another handle to the sandbox with this id; from a provider opened beside case_provider(), or
  * from that when provider is NULL. */
 sprov_sandbox *case_handle(const char *id, const char *more, sprov_provider *provider);
@@ -129,6 +134,15 @@ const char *case_sha256_inside(sprov_sandbox *sandbox, const char *path);
 const char *case_sha256(CaseBytes bytes);
 /* Waits until a shell command in the sandbox succeeds; false when it does not within ms. */
 bool case_eventually(sprov_sandbox *sandbox, gint64 ms, const char *command);
+
+/* ---- what only the outside can do: the user's hooks, behind gates such as "@stop" */
+
+/* Must succeed: "stop", "remove", "pause" or "resume", of the sandbox with this id. */
+void case_hook(const char *name, const char *id);
+/* Options that make a start fail. */
+const char *case_hook_options(void);
+/* Configuration for a provider whose way to the engine has a fault, until the case ends. */
+const char *case_hook_proxy(const char *fault);
 
 /* A token that fires when told to, from any thread. */
 typedef struct {

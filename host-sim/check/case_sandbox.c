@@ -49,19 +49,16 @@ static CaseSandbox *find(sprov_sandbox *handle)
     return found;
 }
 
-sprov_sandbox *case_handle(const char *id, const char *more, sprov_provider *provider)
+static sprov_status make_handle(const char *id, const char *options, sprov_provider *provider,
+                                sprov_sandbox **ret_handle)
 {
-    const char *options = case_options(id, more);
-    if (!provider)
-        provider = case_provider();
     bool is_shared = context.setup->shared_id && strcmp(id, context.setup->shared_id) == 0;
     if (!is_shared)
         check_ledger_made(context.setup->ledger, context.case_id, id);
     sprov_sandbox *handle = NULL;
     sprov_status status = case_api()->create(provider, options, NULL, &handle, case_error());
     if (status != SPROV_OK)
-        child_fail("create(%s) answered \"%s\": %s", options, hs_status_name(status),
-                   case_last_error()->message);
+        return status;
     CaseSandbox *sandbox = g_new0(CaseSandbox, 1);
     sandbox->handle = handle;
     sandbox->id = g_strdup(id);
@@ -69,12 +66,33 @@ sprov_sandbox *case_handle(const char *id, const char *more, sprov_provider *pro
     pthread_mutex_lock(&context.mutex);
     g_ptr_array_add(context.sandboxes, sandbox);
     pthread_mutex_unlock(&context.mutex);
+    *ret_handle = handle;
+    return SPROV_OK;
+}
+
+sprov_sandbox *case_handle(const char *id, const char *more, sprov_provider *provider)
+{
+    const char *options = case_options(id, more);
+    sprov_sandbox *handle = NULL;
+    sprov_status status = make_handle(id, options, provider ? provider : case_provider(), &handle);
+    if (status != SPROV_OK)
+        child_fail("create(%s) answered \"%s\": %s", options, hs_status_name(status),
+                   case_last_error()->message);
     return handle;
 }
 
 sprov_sandbox *case_create(const char *more)
 {
     return case_handle(case_new_id(), more, NULL);
+}
+
+sprov_status case_try_create(const char *more, sprov_sandbox **ret_sandbox)
+{
+    const char *id = case_new_id();
+    sprov_status status = make_handle(id, case_options(id, more), case_provider(), ret_sandbox);
+    if (status != SPROV_OK)
+        check_ledger_gone(context.setup->ledger, context.case_id, id);
+    return status;
 }
 
 sprov_sandbox *case_fresh(const char *more)
@@ -167,6 +185,7 @@ void child_clean(void)
                        hs_status_name(status), case_last_error()->message);
     }
     g_ptr_array_set_size(context.providers, 0);
+    child_end_proxies();
 }
 
 /* ---- what the provider tells of them */

@@ -10,6 +10,8 @@
 
 #include "check/case.h"
 
+struct Job;
+
 typedef struct {
     const char *provider; /* as the user named it */
     const char *config;   /* JSON object or NULL */
@@ -17,8 +19,15 @@ typedef struct {
     int level;
     char **include, **exclude; /* globs on ids, or NULL */
     guint32 seed;
+    guint32 shuffle; /* seed of the order, or 0 for that of the tables */
     double time_scale;
     int jobs;
+    int repeat;          /* how often each idempotent call is made */
+    bool in_process;     /* cases run in the runner's own process, one after the other */
+    const char *hooks;   /* path or NULL */
+    const char *profile; /* path, name of one that is installed, or NULL */
+    const char *known;   /* path of known failures, or NULL */
+    const char *json, *junit, *html, *write_profile; /* paths of reports, or NULL */
     sprov_log_level log_level; /* of the provider's lines that a failed case shows */
 
     /* For a process that runs one case. */
@@ -29,9 +38,14 @@ typedef struct {
     const char *shared_id; /* or NULL when there is none */
     const char *subject;   /* for CHECK_SWEEP: the case, or NULL for the run */
     gint64 command_ms;     /* calibration */
+
+    /* With in_process: told when a case ends where it cannot return from; exits. */
+    void (*stranded)(void *ctx, struct Job *job);
+    void *stranded_ctx;
 } CheckSetup;
 
 #define CHECK_PREPARE "@prepare" /* make the shared sandbox, calibrate, tell of the provider */
+#define CHECK_GATE "@gate"       /* probe the gate that is the subject */
 #define CHECK_FINISH "@finish"   /* destroy the shared sandbox */
 #define CHECK_SWEEP "@sweep"     /* remove what a case, or the whole run, has left behind */
 
@@ -46,8 +60,10 @@ enum {
 
 /* The parent. Returns the exit code. */
 int check_run(CheckSetup *setup);
-/* Prints the selected cases; returns the exit code. */
-int check_list(const CheckSetup *setup);
+/* Prints the selected cases, for people or as JSON; returns the exit code. */
+int check_list(const CheckSetup *setup, bool as_json);
+/* Writes one page of several --json reports; returns the exit code. */
+int check_compare(char **paths, const char *html);
 /* The child. Writes its records to result_fd; returns the exit code. */
 int check_run_one(const CheckSetup *setup);
 
@@ -69,6 +85,9 @@ GPtrArray *check_ledger_all(const char *path);
 
 /* ---- gates.c */
 
+#define CHECK_GATE_CORE "core" /* always open */
+
 bool check_knows_gates(const char *gates);
-/* NULL when all gates of a list are open for this provider, else why not. */
-const char *check_gates(const char *gates, const HsProvider *lib, const char *config);
+/* In a child: NULL when the gate is open for this provider, else why not. Whatever else its probe
+ * comes upon fails the child. */
+const char *check_probe(const char *name);

@@ -1,6 +1,8 @@
 #include "check/child.h"
 
 #include <fcntl.h>
+#include <jansson.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +18,21 @@ static void log_line(void *ctx, sprov_log_level level, const char *topic, const 
         fprintf(stderr, "log: %s: %s\n", topic, message);
 }
 
+/* Where a case in the runner's own process goes when it skips itself. */
+static sigjmp_buf skipped;
+static pthread_t skipping_thread;
+
+_Noreturn void child_leave(void)
+{
+    if (context.is_skipped && pthread_equal(pthread_self(), skipping_thread))
+        siglongjmp(skipped, 1);
+    context.setup->stranded(context.setup->stranded_ctx, NULL);
+    _exit(CHECK_EXIT_FAILED);
+}
+
 static void init(const CheckSetup *setup)
 {
+    memset(&context, 0, sizeof context);
     context.setup = setup;
     context.case_id = setup->run_one;
     context.providers = g_ptr_array_new();
@@ -31,6 +46,8 @@ static void init(const CheckSetup *setup)
     pthread_mutex_init(&context.mutex, NULL);
     child_init_random();
     fcntl(setup->result_fd, F_SETFD, FD_CLOEXEC);
+    if (setup->in_process)
+        return;
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* a crash is a result here, not a mystery */
 }
 
@@ -41,11 +58,36 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-void errand_prepare(void)
+static void take_facts(void *ctx, const char *text, size_t size)
+{
+    json_t *info = json_loadb(text, size, 0, NULL);
+    json_t *engine = json_object_get(info, "engine");
+    const char *endpoint = json_string_value(json_object_get(info, "endpoint"));
+    if (endpoint)
+        child_record("endpoint", "%s", endpoint);
+    char *dumped = json_is_object(engine) ? json_dumps(engine, JSON_COMPACT) : NULL;
+    if (dumped)
+        child_record("engine", "%s", dumped);
+    free(dumped);
+    json_decref(info);
+}
+
+/* Facts for the report. What is asked of the provider here may fail: cases look at that. */
+static void tell_facts(void)
 {
     const sprov_descriptor *descriptor = context.lib->entry->descriptor;
     child_record("note", "provider %s %s (%s), %s", descriptor->id, descriptor->version,
                  descriptor->name, context.lib->path);
+    child_record("provider", "%s", descriptor->id);
+    child_record("providerVersion", "%s", descriptor->version);
+    child_record("file", "%s", context.lib->path);
+    if (context.lib->provider)
+        context.lib->provider->info(case_provider(), NULL, take_facts, NULL, case_error());
+}
+
+static void errand_prepare(void)
+{
+    tell_facts();
     gint64 begin = case_now_ms();
     sprov_sandbox *sandbox = case_shared();
     gint64 start_ms = case_now_ms() - begin;
@@ -63,13 +105,21 @@ void errand_prepare(void)
     CHECK(true);
 }
 
+static void errand_gate(void)
+{
+    const char *closed = check_probe(context.setup->subject);
+    if (closed)
+        child_record("closed", "%s", closed);
+    CHECK(true);
+}
+
 static void remove_sandbox(const char *id)
 {
     sprov_sandbox *sandbox = case_handle(id, NULL, NULL);
     case_destroy(sandbox);
 }
 
-void errand_finish(void)
+static void errand_finish(void)
 {
     context.case_id = CHECK_SHARED;
     remove_sandbox(case_shared_id());
@@ -89,7 +139,7 @@ static bool is_there(const char *id)
 
 /* Of one case, what it did not destroy itself; of the whole run, whatever is there: destroy() may
  * have lied. */
-void errand_sweep(void)
+static void errand_sweep(void)
 {
     const CheckSetup *setup = context.setup;
     g_autoptr(GPtrArray) ids = setup->subject ? check_ledger_left(setup->ledger, setup->subject)
@@ -106,19 +156,52 @@ void errand_sweep(void)
     CHECK(true);
 }
 
-int check_run_one(const CheckSetup *setup)
+static const Case *find_errand(const char *name)
 {
     static const Case errands[] = {
         {CHECK_PREPARE, 0, "core", "", "", errand_prepare},
+        {CHECK_GATE, 0, "core", "", "", errand_gate},
         {CHECK_FINISH, 0, "core", "", "", errand_finish},
         {CHECK_SWEEP, 0, "core", "", "", errand_sweep},
     };
-    init(setup);
-    const Case *one = check_find(setup->run_one);
     for (gsize i = 0; i < G_N_ELEMENTS(errands); i++) {
-        if (strcmp(errands[i].id, setup->run_one) == 0)
-            one = &errands[i];
+        if (strcmp(errands[i].id, name) == 0)
+            return &errands[i];
     }
+    return check_find(name);
+}
+
+/* What a process of its own leaves to its end. */
+static void forget(void)
+{
+    for (guint i = 0; i < context.sandboxes->len; i++) {
+        CaseSandbox *sandbox = context.sandboxes->pdata[i];
+        g_free(sandbox->id);
+        g_free(sandbox);
+    }
+    g_ptr_array_unref(context.sandboxes);
+    g_ptr_array_unref(context.providers);
+    g_ptr_array_set_free_func(context.kept, NULL);
+    g_ptr_array_unref(context.kept);
+    g_rand_free(context.random);
+    check_hooks_free(context.hooks);
+    hs_provider_free(context.lib);
+}
+
+static void run_body(const Case *one)
+{
+    skipping_thread = pthread_self();
+    if (sigsetjmp(skipped, 0) != 0)
+        return; /* its last record says so */
+    one->run();
+    child_clean();
+    child_record("done", "%d", g_atomic_int_get(&context.asserted));
+}
+
+int check_run_one(const CheckSetup *setup)
+{
+    init(setup);
+    const Case *one = find_errand(setup->run_one);
     if (!one)
         return CHECK_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
@@ -126,13 +209,10 @@ int check_run_one(const CheckSetup *setup)
         child_record("unloadable", "%s", error->message);
         child_fail("%s", error->message);
     }
-    const char *closed = check_gates(one->gate, context.lib, setup->config);
-    if (closed) {
-        child_record("skip", "%s", closed);
-        child_end_now();
-    }
-    one->run();
-    child_clean();
-    child_record("done", "%d", g_atomic_int_get(&context.asserted));
+    if (setup->repeat > 1)
+        child_repeat_calls(context.lib, setup->repeat);
+    run_body(one);
+    if (setup->in_process)
+        forget();
     return 0; /* through exit(), which a provider has to survive */
 }

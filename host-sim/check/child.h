@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "check/check.h"
+#include "check/hooks.h"
 
 typedef struct {
     const CheckSetup *setup;
@@ -20,8 +20,12 @@ typedef struct {
     GPtrArray *kept;      /* memory that lives until the process ends */
     GRand *random;
     guint numbers; /* of new ids */
+    CheckHooks *hooks;
+    pid_t proxies[4]; /* of case_hook_proxy() */
+    guint proxy_count;
     sprov_sandbox *shared;
     int asserted; /* atomic */
+    bool is_skipped;
 } CaseContext;
 
 typedef struct {
@@ -39,8 +43,18 @@ void child_record(const char *key, const char *format, ...) G_GNUC_PRINTF(2, 3);
 /* Ends the process with a verdict that stands already in the records. */
 _Noreturn void child_end_now(void);
 
+/* The same where the process is the runner's own: after a skip back to the runner, after anything
+ * else to the end of the run, since nobody knows what the provider's threads are in. */
+_Noreturn void child_leave(void);
+
 /* Fails the case where no line of a case is to blame. */
 _Noreturn void child_fail(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/* What --hooks names; fails the case without. */
+CheckHooks *child_hooks(void);
+
+/* Ends what case_hook_proxy() has started. */
+void child_end_proxies(void);
 
 void *child_keep(void *memory);
 void child_init_random(void);
@@ -48,7 +62,5 @@ void child_init_random(void);
 /* Destroys and releases all that the case has made. */
 void child_clean(void);
 
-/* The errands of the runner: bodies of "@..." cases. */
-void errand_prepare(void);
-void errand_finish(void);
-void errand_sweep(void);
+/* Puts tables in front of the provider's that make every idempotent call so often (repeat.c). */
+void child_repeat_calls(HsProvider *lib, int times);

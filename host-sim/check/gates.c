@@ -1,16 +1,30 @@
-#include "check/check.h"
+#include "check/child.h"
 
 #include <string.h>
 
-/* One gate: a name that cases use, and a probe that says why it is closed, or NULL. */
+/* One gate: a name that cases use, and what says why it is closed: a probe (NULL when it is open;
+ * what it comes upon besides fails it as a case would), or options that a sandbox must start with.
+ */
 typedef struct {
     const char *name;
     const char *(*probe)(const HsProvider *lib, const char *config);
+    const char *options;
 } Gate;
 
 static const char *core(const HsProvider *lib, const char *config)
 {
     return NULL;
+}
+
+/* Hooks are given by the user and asked of nobody. */
+static const char *hook(const HsProvider *lib, const char *config)
+{
+    const char *gate = context.setup->subject;
+    if (!context.setup->hooks)
+        return case_text("%s needs --hooks FILE", gate);
+    return check_hooks_open(child_hooks(), gate)
+               ? NULL
+               : case_text("%s has no hook for %s", context.setup->hooks, gate);
 }
 
 static const char *lifecycle(const HsProvider *lib, const char *config)
@@ -20,12 +34,34 @@ static const char *lifecycle(const HsProvider *lib, const char *config)
 
 static const char *processes(const HsProvider *lib, const char *config)
 {
-    return lib->processes ? NULL : "the provider has no " SPROV_EXT_PROCESSES;
+    if (!lib->processes)
+        return "the provider has no " SPROV_EXT_PROCESSES;
+    sprov_process *process = NULL;
+    sprov_exec_request exec = case_command("true");
+    sprov_spawn_request request = SPROV_INIT(sprov_spawn_request);
+    request.exec = &exec;
+    sprov_status status =
+        lib->processes->spawn(case_shared(), &request, NULL, &process, case_error());
+    if (status == SPROV_E_UNSUPPORTED)
+        return case_text("spawn(): %s", case_last_error()->message);
+    CHECK_STATUS(status, SPROV_OK);
+    lib->processes->release(process);
+    return NULL;
+}
+
+static void drop(void *ctx, const char *text, size_t size)
+{
 }
 
 static const char *files(const HsProvider *lib, const char *config)
 {
-    return lib->files ? NULL : "the provider has no " SPROV_EXT_FILES;
+    if (!lib->files)
+        return "the provider has no " SPROV_EXT_FILES;
+    sprov_status status = lib->files->stat(case_shared(), "/", 0, NULL, drop, NULL, case_error());
+    if (status == SPROV_E_UNSUPPORTED)
+        return case_text("stat(): %s", case_last_error()->message);
+    CHECK_STATUS(status, SPROV_OK);
+    return NULL;
 }
 
 static const char *archive(const HsProvider *lib, const char *config)
@@ -71,20 +107,6 @@ static const char *takes_image(const HsProvider *lib, const char *config)
     return takes(lib, config, "{\"image\":\"a\"}") ? NULL : "the provider takes no \"image\"";
 }
 
-static const char *takes_mounts(const HsProvider *lib, const char *config)
-{
-    return takes(lib, config, "{\"mounts\":[],\"tmpfs\":{},\"command\":[\"a\"]}")
-               ? NULL
-               : "the provider takes no \"mounts\"";
-}
-
-static const char *takes_limits(const HsProvider *lib, const char *config)
-{
-    return takes(lib, config, "{\"memory\":134217728,\"capDrop\":[],\"network\":\"none\"}")
-               ? NULL
-               : "the provider takes no limits";
-}
-
 static const char *takes_host(const HsProvider *lib, const char *config)
 {
     sprov_provider *provider = NULL;
@@ -104,9 +126,17 @@ static const Gate gates[] = {
     {"describe-template", describes_templates},
     {"build-template", builds_templates},
     {"image", takes_image},
-    {"mounts", takes_mounts},
-    {"limits", takes_limits},
+    {"mounts", NULL,
+     "{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/probe\"}],\"tmpfs\":{\"/"
+     "small\":\"size=64k\"}}"},
+    {"limits", NULL,
+     "{\"memory\":134217728,\"pidsLimit\":99,\"capDrop\":[\"ALL\"],\"network\":\"none\"}"},
     {"host", takes_host},
+    {"@stop", hook},
+    {"@remove", hook},
+    {"@pause", hook},
+    {"@proxy", hook},
+    {"@bad", hook},
 };
 
 static const Gate *find_gate(const char *name)
@@ -128,14 +158,26 @@ bool check_knows_gates(const char *wanted)
     return true;
 }
 
-const char *check_gates(const char *wanted, const HsProvider *lib, const char *config)
+/* create() that does not know the options, or create() or start() that says UNSUPPORTED, means that
+ * the gate is closed. Anything else has to succeed. */
+static const char *cannot_start(const char *options)
 {
-    g_auto(GStrv) names = g_strsplit(wanted, " ", -1);
-    for (char **name = names; *name; name++) {
-        const Gate *gate = find_gate(*name);
-        const char *closed = gate ? gate->probe(lib, config) : "gates.c does not know the gate";
-        if (closed)
-            return closed;
-    }
+    sprov_sandbox *sandbox = NULL;
+    sprov_status status = case_try_create(options, &sandbox);
+    if (status == SPROV_E_UNSUPPORTED || status == SPROV_E_INVALID_ARGUMENT)
+        return case_text("create() takes no %s: %s", options, case_last_error()->message);
+    CHECK_STATUS(status, SPROV_OK);
+    status = case_api()->start(sandbox, NULL, NULL, case_error());
+    if (status == SPROV_E_UNSUPPORTED)
+        return case_text("start() with %s: %s", options, case_last_error()->message);
+    CHECK_STATUS(status, SPROV_OK);
     return NULL;
+}
+
+const char *check_probe(const char *name)
+{
+    const Gate *gate = find_gate(name);
+    if (!gate)
+        child_fail("gates.c does not know the gate %s", name);
+    return gate->options ? cannot_start(gate->options) : gate->probe(case_lib(), case_config());
 }

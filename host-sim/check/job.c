@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,11 +17,40 @@
 #define KEPT_OUTPUT 8192
 #define KEPT_RECORDS 65536
 
+static const struct {
+    const char *name;
+    JobCounts counts;
+} verdicts[] = {
+    [JOB_PASS] = {"pass", JOB_COUNTS_PASSED},
+    [JOB_FAIL] = {"fail", JOB_COUNTS_FAILED},
+    [JOB_SKIP] = {"skip", JOB_COUNTS_SKIPPED},
+    [JOB_CRASH] = {"crash", JOB_COUNTS_FAILED},
+    [JOB_TIMEOUT] = {"timeout", JOB_COUNTS_FAILED},
+    [JOB_HARNESS] = {"harness-error", JOB_COUNTS_FAILED},
+    [JOB_WARN] = {"warn", JOB_COUNTS_PASSED},
+    [JOB_KNOWN] = {"known-failure", JOB_COUNTS_SKIPPED},
+    [JOB_UNEXPECTED_PASS] = {"unexpected-pass", JOB_COUNTS_FAILED},
+};
+
 const char *job_verdict_name(JobVerdict verdict)
 {
-    static const char *const names[] = {"pass",  "fail",    "skip",
-                                        "crash", "timeout", "harness-error"};
-    return names[verdict];
+    return verdicts[verdict].name;
+}
+
+bool job_verdict_parse(const char *name, JobVerdict *ret_verdict)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(verdicts); i++) {
+        if (strcmp(verdicts[i].name, name) == 0) {
+            *ret_verdict = (JobVerdict)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+JobCounts job_verdict_counts(JobVerdict verdict)
+{
+    return verdicts[verdict].counts;
 }
 
 static void add(GPtrArray *argv, const char *option, const char *value)
@@ -34,6 +64,7 @@ static void add(GPtrArray *argv, const char *option, const char *value)
 static GPtrArray *arguments(const CheckSetup *setup, const char *run_one, const char *subject)
 {
     g_autofree char *seed = g_strdup_printf("%u", setup->seed);
+    g_autofree char *repeat = g_strdup_printf("%d", setup->repeat);
     g_autofree char *command_ms = g_strdup_printf("%" G_GINT64_FORMAT, setup->command_ms);
     char scale[G_ASCII_DTOSTR_BUF_SIZE];
     g_ascii_dtostr(scale, sizeof scale, setup->time_scale);
@@ -53,6 +84,8 @@ static GPtrArray *arguments(const CheckSetup *setup, const char *run_one, const 
     add(argv, "--run", setup->run);
     add(argv, "--shared-id", setup->shared_id);
     add(argv, "--subject", subject);
+    add(argv, "--hooks", setup->hooks);
+    add(argv, "--repeat-calls", repeat);
     add(argv, "--command-ms", command_ms);
     g_ptr_array_add(argv, NULL);
     return argv;
@@ -77,9 +110,64 @@ static _Noreturn void become_child(char **argv, int records, int output)
     _exit(CHECK_EXIT_USAGE);
 }
 
+/* The records of a case that ran here, and its verdict. */
+static void end_here(Job *job)
+{
+    char buffer[4096];
+    ssize_t size;
+    off_t at = 0;
+    while ((size = pread(job->records_fd, buffer, sizeof buffer, at)) > 0) {
+        g_string_append_len(job->records, buffer, size);
+        at += size;
+    }
+    job->took_ms = g_get_monotonic_time() / 1000 - job->started_ms;
+    job_judge(job, 0);
+}
+
+typedef struct {
+    Job *job;
+    const CheckSetup *setup;
+} Stranded;
+
+static void strand(void *ctx, Job *none)
+{
+    const Stranded *stranded = ctx;
+    end_here(stranded->job);
+    stranded->setup->stranded(stranded->setup->stranded_ctx, stranded->job);
+}
+
+/* Without a process of its own: over when this returns. */
+static bool run_here(Job *job, const CheckSetup *setup, const char *run_one, const char *subject,
+                     GError **error)
+{
+    int records = memfd_create("records", MFD_CLOEXEC);
+    if (records < 0)
+        return hs_fail(error, SPROV_E_EXHAUSTED, "no memory file for a case: %s",
+                       g_strerror(errno));
+    *job = (Job){.pidfd = -1,
+                 .records_fd = records,
+                 .output_fd = -1,
+                 .started_ms = g_get_monotonic_time() / 1000,
+                 .records = g_string_new(NULL),
+                 .output = g_string_new(NULL)};
+    Stranded stranded = {job, setup};
+    CheckSetup own = *setup;
+    own.run_one = run_one;
+    own.subject = subject;
+    own.result_fd = records;
+    own.stranded = strand;
+    own.stranded_ctx = &stranded;
+    fflush(NULL);
+    check_run_one(&own);
+    end_here(job);
+    return true;
+}
+
 bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const char *subject,
                gint64 limit_ms, GError **error)
 {
+    if (setup->in_process)
+        return run_here(job, setup, run_one, subject, error);
     int records[2];
     int output[2];
     if (pipe2(records, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
@@ -152,6 +240,7 @@ void job_judge(Job *job, int status)
     g_autofree char *done = job_record(job, "done");
     g_autofree char *fail = job_record(job, "fail");
     g_autofree char *skip = job_record(job, "skip");
+    g_autofree char *warn = job_record(job, "warn");
     job->asserted = done ? atoi(done) : 0;
     bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (job->timed_out) {
@@ -170,6 +259,9 @@ void job_judge(Job *job, int status)
     } else if (job->asserted == 0) {
         job->verdict = JOB_HARNESS;
         job->message = g_strdup("the case asserted nothing");
+    } else if (warn) {
+        job->verdict = JOB_WARN;
+        job->message = g_steal_pointer(&warn);
     } else {
         job->verdict = JOB_PASS;
     }
@@ -177,6 +269,8 @@ void job_judge(Job *job, int status)
 
 bool job_step(Job *job)
 {
+    if (job->pid == 0)
+        return true; /* it was run here */
     read_some(&job->records_fd, job->records, KEPT_RECORDS, false);
     read_some(&job->output_fd, job->output, KEPT_OUTPUT, true);
     gint64 now = g_get_monotonic_time() / 1000;
@@ -197,7 +291,8 @@ bool job_step(Job *job)
 
 void job_kill(Job *job)
 {
-    kill(-job->pid, SIGKILL);
+    if (job->pid > 0)
+        kill(-job->pid, SIGKILL);
 }
 
 static void close_if_open(int fd)

@@ -13,13 +13,25 @@ typedef enum {
     JOB_SKIP,
     JOB_CRASH,
     JOB_TIMEOUT,
-    JOB_HARNESS
+    JOB_HARNESS,
+    JOB_WARN,           /* passed, but slower than it should be, say */
+    JOB_KNOWN,          /* failed, as a file of known failures says */
+    JOB_UNEXPECTED_PASS /* passed, though that file says otherwise */
 } JobVerdict;
 
-const char *job_verdict_name(JobVerdict verdict);
+typedef enum {
+    JOB_COUNTS_PASSED,
+    JOB_COUNTS_FAILED,
+    JOB_COUNTS_SKIPPED
+} JobCounts;
 
-typedef struct {
-    pid_t pid;
+const char *job_verdict_name(JobVerdict verdict);
+bool job_verdict_parse(const char *name, JobVerdict *ret_verdict);
+/* What it is in the line that counts. */
+JobCounts job_verdict_counts(JobVerdict verdict);
+
+typedef struct Job {
+    pid_t pid; /* 0: it was run in this process, and is over */
     int pidfd;
     int records_fd, output_fd; /* non-blocking */
     gint64 started_ms, limit_ms, took_ms;

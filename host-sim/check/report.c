@@ -47,47 +47,55 @@ static void print_yaml_text(const char *key, const char *text)
     printf("  %s: '%s'\n", key, quoted->str);
 }
 
-static void print_details(const Case *one, const Job *job)
+static void print_output(const char *output)
 {
-    printf("  ---\n  verdict: %s\n", job_verdict_name(job->verdict));
-    if (job->message)
-        print_yaml_text("message", job->message);
+    g_auto(GStrv) lines = g_strsplit(output, "\n", -1);
+    printf("  output: |\n");
+    for (char **line = lines; *line; line++) {
+        g_autofree char *safe = hs_one_line(*line);
+        if (*safe)
+            printf("    %s\n", safe);
+    }
+}
+
+static void print_details(const CheckResult *result)
+{
+    printf("  ---\n  verdict: %s\n", job_verdict_name(result->verdict));
+    if (result->message)
+        print_yaml_text("message", result->message);
     printf(
         "  clause: docs/abi.md#%s\n  level: %d\n  assertions: %d\n  duration_ms: %" G_GINT64_FORMAT
         "\n",
-        one->clause, one->level, job->asserted, job->took_ms);
-    if (job->output->len > 0) {
-        g_auto(GStrv) lines = g_strsplit(job->output->str, "\n", -1);
-        printf("  output: |\n");
-        for (char **line = lines; *line; line++) {
-            g_autofree char *safe = hs_one_line(*line);
-            if (*safe)
-                printf("    %s\n", safe);
-        }
-    }
+        result->clause, result->level, result->asserted, result->took_ms);
+    if (*result->output)
+        print_output(result->output);
     printf("  ...\n");
 }
 
-void report_case(Report *report, guint number, const Case *one, const Job *job)
+/* What stands behind the description of a case that did not simply pass or fail. */
+static const char *directive(JobVerdict verdict)
 {
-    bool failed = job->verdict != JOB_PASS && job->verdict != JOB_SKIP;
-    g_autofree char *sentence = escape(one->sentence);
-    printf("%sok %u - %s %s", failed ? "not " : "", number, one->id, sentence);
-    if (job->verdict == JOB_SKIP) {
-        g_autofree char *reason = escape(job->message);
-        printf(" # SKIP %s", reason);
-    }
-    printf("\n");
-    if (failed)
-        print_details(one, job);
-    fflush(stdout);
-    *(failed                     ? &report->failed
-      : job->verdict == JOB_SKIP ? &report->skipped
-                                 : &report->passed) += 1;
+    return verdict == JOB_SKIP ? " # SKIP " : verdict == JOB_KNOWN ? " # TODO " : NULL;
 }
 
-void report_end(const Report *report)
+void report_case(guint number, const CheckResult *result)
 {
-    printf("%d passed, %d failed, %d skipped\n", report->passed, report->failed, report->skipped);
+    bool failed = job_verdict_counts(result->verdict) == JOB_COUNTS_FAILED;
+    bool is_known = result->verdict == JOB_KNOWN; /* TAP wants "not ok" with its TODO */
+    g_autofree char *sentence = escape(result->sentence);
+    printf("%sok %u - %s %s", failed || is_known ? "not " : "", number, result->id, sentence);
+    if (directive(result->verdict)) {
+        g_autofree char *reason = escape(result->message);
+        printf("%s%s", directive(result->verdict), reason);
+    }
+    printf("\n");
+    if (failed || result->verdict == JOB_WARN)
+        print_details(result);
+    fflush(stdout);
+}
+
+void report_end(const CheckRun *run)
+{
+    printf("%d passed, %d failed, %d skipped\n", run->passed, run->failed, run->skipped);
     fflush(stdout);
 }

@@ -1,4 +1,4 @@
-#include "check/check.h"
+#include "check/runner.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -10,51 +10,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "check/job.h"
 #include "check/report.h"
 #include "error.h"
 
-#define MAX_JOBS 16
-
-/* One case on its way: waiting, its process, the sweep behind it, and its report. */
-typedef struct {
-    const Case *one;
-    enum {
-        WAITING,
-        RUNNING,
-        SWEEPING,
-        ENDED,
-        REPORTED
-    } phase;
-    Job job;
-    Job sweep;
-} Entry;
-
-typedef struct {
-    CheckSetup *setup;
-    Entry *entries;
-    guint count, reported;
-    Report report;
-    gint64 start_ms; /* calibration */
-    bool is_swept;   /* nothing is left of it */
-    int signals;     /* signalfd */
-    int caught;      /* the signal that ends the run, or 0 */
-    char *folder;
-} Runner;
-
 /* ---- limits: what this machine takes for a start and a command, with room to spare */
 
-static gint64 limit(const Runner *runner, int patience)
+gint64 runner_limit(const Runner *runner, int patience)
 {
     double usual =
         20000.0 + 60.0 * (double)runner->setup->command_ms + 6.0 * (double)runner->start_ms;
     return (gint64)(usual * runner->setup->time_scale * MAX(patience, 1));
-}
-
-/* The first start may pull an image. */
-static gint64 prepare_limit(const Runner *runner)
-{
-    return (gint64)(300000 * runner->setup->time_scale);
 }
 
 /* ---- waiting */
@@ -66,8 +31,7 @@ static void take_signal(Runner *runner)
         runner->caught = (int)info.ssi_signo;
 }
 
-/* Until one of the jobs has something to tell, or soon. */
-static void wait_for(Runner *runner, Job *const *jobs, guint count)
+void runner_wait(Runner *runner, Job *const *jobs, guint count)
 {
     struct pollfd fds[3 * MAX_JOBS + 1];
     guint n = 0;
@@ -82,85 +46,6 @@ static void wait_for(Runner *runner, Job *const *jobs, guint count)
         take_signal(runner);
 }
 
-/* Runs one errand of the runner to its end. */
-static bool run_errand(Runner *runner, const char *name, const char *subject, gint64 limit_ms,
-                       Job *job)
-{
-    g_autoptr(GError) error = NULL;
-    if (!job_start(job, runner->setup, name, subject, limit_ms, &error)) {
-        report_note("%s", error->message);
-        return false;
-    }
-    while (!job_step(job))
-        wait_for(runner, &job, 1);
-    return true;
-}
-
-/* ---- before and after the cases */
-
-/* False when there is no provider to speak of. */
-static bool prepare(Runner *runner)
-{
-    CheckSetup *setup = runner->setup;
-    const char *shared_id = setup->shared_id;
-    Job job;
-    check_ledger_made(setup->ledger, CHECK_SHARED, shared_id);
-    if (!run_errand(runner, CHECK_PREPARE, NULL, prepare_limit(runner), &job))
-        return false;
-    g_autofree char *unloadable = job_record(&job, "unloadable");
-    g_autofree char *note = job_record(&job, "note");
-    g_autofree char *start = job_record(&job, "start");
-    g_autofree char *command = job_record(&job, "command");
-    if (note)
-        report_note("%s", note);
-    if (job.verdict == JOB_PASS && start && command) {
-        runner->start_ms = g_ascii_strtoll(start, NULL, 10);
-        setup->command_ms = g_ascii_strtoll(command, NULL, 10);
-        report_note("seed %u, level %d, ABI %d.%d, start %s ms, command %s ms", setup->seed,
-                    setup->level, SPROV_ABI_MAJOR, SPROV_ABI_MINOR, start, command);
-    } else if (!unloadable) {
-        report_note("seed %u, level %d, ABI %d.%d", setup->seed, setup->level, SPROV_ABI_MAJOR,
-                    SPROV_ABI_MINOR);
-        report_note("no shared sandbox, cases that need it will fail: %s: %s",
-                    job_verdict_name(job.verdict), job.message);
-        setup->shared_id = NULL;
-    }
-    job_clear(&job);
-    if (unloadable) {
-        check_ledger_gone(setup->ledger, CHECK_SHARED, shared_id);
-        report_bail_out(unloadable);
-        runner->report.failed++;
-    }
-    return !unloadable;
-}
-
-static void finish(Runner *runner)
-{
-    Job job;
-    if (!runner->setup->shared_id ||
-        !run_errand(runner, CHECK_FINISH, NULL, limit(runner, 1), &job))
-        return;
-    if (job.verdict != JOB_PASS)
-        report_note("the shared sandbox %s was not removed: %s", runner->setup->shared_id,
-                    job.message);
-    job_clear(&job);
-}
-
-/* What is there even so, because destroy() failed, crashed or lied. */
-static void sweep_all(Runner *runner)
-{
-    Job job;
-    if (!run_errand(runner, CHECK_SWEEP, NULL, limit(runner, 3), &job))
-        return;
-    g_autofree char *left = job_record(&job, "left");
-    if (job.verdict != JOB_PASS)
-        report_note("not all sandboxes can be removed: %s", job.message);
-    else if (left)
-        report_note("sandbox %s and perhaps others were left behind, and are removed", left);
-    runner->is_swept = job.verdict == JOB_PASS;
-    job_clear(&job);
-}
-
 /* ---- the cases */
 
 static void entry_fail(Entry *entry, JobVerdict verdict, const char *message)
@@ -170,21 +55,39 @@ static void entry_fail(Entry *entry, JobVerdict verdict, const char *message)
     entry->job.message = g_strdup(message);
 }
 
-static void begin_case(Runner *runner, Entry *entry)
+/* Ends an entry that needs no process. */
+static void settle(Entry *entry, JobVerdict verdict, const char *message)
 {
-    g_autoptr(GError) error = NULL;
-    if (job_start(&entry->job, runner->setup, entry->one->id, NULL,
-                  limit(runner, entry->one->patience), &error)) {
-        entry->phase = RUNNING;
-        return;
-    }
     entry->job = (Job){.pidfd = -1,
                        .records_fd = -1,
                        .output_fd = -1,
                        .records = g_string_new(NULL),
                        .output = g_string_new(NULL)};
-    entry_fail(entry, JOB_HARNESS, error->message);
+    entry_fail(entry, verdict, message);
     entry->phase = ENDED;
+}
+
+static void settle_gated(Entry *entry, const GateState *gate)
+{
+    g_autofree char *broken =
+        g_strdup_printf("the probe of the gate %s: %s", gate->name, gate->message);
+    if (gate->closed)
+        settle(entry, JOB_SKIP, gate->closed);
+    else
+        settle(entry, gate->verdict, broken);
+}
+
+static void begin_case(Runner *runner, Entry *entry)
+{
+    g_autoptr(GError) error = NULL;
+    const GateState *gate = runner_gate_against(runner, entry->one);
+    if (gate)
+        settle_gated(entry, gate);
+    else if (job_start(&entry->job, runner->setup, entry->one->id, NULL,
+                       runner_limit(runner, entry->one->patience), &error))
+        entry->phase = RUNNING;
+    else
+        settle(entry, JOB_HARNESS, error->message);
 }
 
 static void begin_sweep(Runner *runner, Entry *entry)
@@ -193,7 +96,7 @@ static void begin_sweep(Runner *runner, Entry *entry)
     g_autoptr(GPtrArray) left = check_ledger_left(setup->ledger, entry->one->id);
     entry->phase = ENDED;
     if (left->len > 0 &&
-        job_start(&entry->sweep, setup, CHECK_SWEEP, entry->one->id, limit(runner, 1), NULL))
+        job_start(&entry->sweep, setup, CHECK_SWEEP, entry->one->id, runner_limit(runner, 1), NULL))
         entry->phase = SWEEPING;
 }
 
@@ -219,17 +122,45 @@ static void step_entry(Runner *runner, Entry *entry)
         end_sweep(entry);
 }
 
-/* In the order of the tables, each as soon as all before it are there. */
+static void report_entry(Runner *runner, Entry *entry)
+{
+    CheckResult *result = check_result_new(entry->one, &entry->job);
+    result->begun_ms = entry->job.started_ms ? entry->job.started_ms - runner->begun_ms : 0;
+    check_expect(runner->profile, runner->known, result);
+    report_case(++runner->reported, result);
+    check_run_add(runner->run, result);
+    job_clear(&entry->job);
+    entry->phase = REPORTED;
+}
+
+/* In the order of the entries, each as soon as all before it are there. */
 static void report_ended(Runner *runner)
 {
     while (runner->reported < runner->count) {
         Entry *entry = &runner->entries[runner->reported];
         if (entry->phase != ENDED)
             return;
-        report_case(&runner->report, ++runner->reported, entry->one, &entry->job);
-        job_clear(&entry->job);
-        entry->phase = REPORTED;
+        report_entry(runner, entry);
     }
+}
+
+/* A case in this very process has failed on a thread, or below a frame of the provider, that it
+ * cannot return from: this is the end of the run. */
+static void stranded(void *ctx, Job *job)
+{
+    Runner *runner = ctx;
+    Entry *entry = &runner->entries[runner->reported];
+    if (job == &entry->job) {
+        report_entry(runner, entry);
+        report_note("--in-process ends with the first failure: %u cases were not run",
+                    runner->count - runner->reported);
+    } else {
+        report_note("%s: %s", job_verdict_name(job->verdict), job->message);
+        runner->run->failed++;
+    }
+    report_note("the ledger of sandboxes that may be left is %s", runner->setup->ledger);
+    report_end(runner->run);
+    _exit(CHECK_EXIT_FAILED);
 }
 
 /* All of the first until, some at a time. */
@@ -255,7 +186,7 @@ static void run_cases(Runner *runner, guint until)
             return;
         for (guint i = 0; runner->caught && i < running; i++)
             job_kill(jobs[i]);
-        wait_for(runner, jobs, running);
+        runner_wait(runner, jobs, running);
     }
 }
 
@@ -285,13 +216,14 @@ static void run_all(Runner *runner)
 {
     const Entry *last = &runner->entries[runner->count - 1];
     bool has_leak_case = strcmp(last->one->id, CHECK_LEAK_ID) == 0;
-    if (!prepare(runner))
+    if (!runner_prepare(runner))
         return;
+    runner_probe_gates(runner);
     run_cases(runner, runner->count - (has_leak_case ? 1 : 0));
-    finish(runner);
+    runner_finish(runner);
     if (has_leak_case)
         run_cases(runner, runner->count);
-    sweep_all(runner);
+    runner_sweep_all(runner);
 }
 
 /* The ledger stays where sandboxes may. */
@@ -309,38 +241,126 @@ static void remove_ledger(Runner *runner)
     g_free(runner->folder);
 }
 
+/* ---- a run from its command line to its reports */
+
+/* All but the case of leaks, which is the last; the same order for the same seed. */
+static void shuffle(GPtrArray *selected, guint32 seed)
+{
+    guint count = selected->len;
+    GRand *random = g_rand_new_with_seed(seed);
+    const Case *last = selected->pdata[count - 1];
+    if (strcmp(last->id, CHECK_LEAK_ID) == 0)
+        count--;
+    for (guint i = count; i > 1; i--) {
+        guint other = g_rand_int(random) % i;
+        gpointer moved = selected->pdata[i - 1];
+        selected->pdata[i - 1] = selected->pdata[other];
+        selected->pdata[other] = moved;
+    }
+    g_rand_free(random);
+}
+
+static bool write_report(const char *path, char *page)
+{
+    g_autofree char *text = page;
+    g_autoptr(GError) error = NULL;
+    if (!path || g_file_set_contents(path, text, -1, &error))
+        return true;
+    fprintf(stderr, "host-sim check: %s\n", error->message);
+    return false;
+}
+
+static bool write_reports(const Runner *runner)
+{
+    const CheckSetup *setup = runner->setup;
+    g_autoptr(GPtrArray) runs = g_ptr_array_new();
+    g_ptr_array_add(runs, runner->run);
+    bool written = write_report(setup->json, check_report_json(runner->run));
+    written &= write_report(setup->junit, check_report_junit(runner->run));
+    written &= write_report(setup->html, check_report_html(runs));
+    written &= write_report(setup->write_profile, check_profile_of(runner->run));
+    return written;
+}
+
+static void note_surprises(const Runner *runner)
+{
+    if (!runner->profile)
+        return;
+    g_auto(GStrv) lines = check_profile_surprises(runner->profile, runner->run);
+    for (char **line = lines; *line; line++)
+        report_note("%s", *line);
+}
+
+static int run_entries(Runner *runner)
+{
+    CheckSetup *setup = runner->setup;
+    g_autofree char *ledger = g_build_filename(runner->folder, "ledger", NULL);
+    g_autofree char *run = g_strdup_printf("%08x", g_random_int());
+    g_autofree char *shared_id = g_strdup_printf("check-%s-shared", run);
+    setup->ledger = ledger;
+    setup->run = run;
+    setup->shared_id = shared_id;
+    setup->stranded = stranded;
+    setup->stranded_ctx = runner;
+    report_begin(runner->count);
+    run_all(runner);
+    runner->run->took_ms = g_get_monotonic_time() / 1000 - runner->begun_ms;
+    remove_ledger(runner);
+    note_surprises(runner);
+    bool written = write_reports(runner);
+    report_end(runner->run);
+    if (runner->caught)
+        return 128 + runner->caught;
+    if (runner->run->failed > 0 || !written)
+        return CHECK_EXIT_FAILED;
+    return runner->run->passed > 0 ? CHECK_EXIT_PASSED : CHECK_EXIT_NOTHING;
+}
+
+static void clear_gate(gpointer data)
+{
+    GateState *gate = data;
+    g_free(gate->closed);
+    g_free(gate->message);
+}
+
 int check_run(CheckSetup *setup)
 {
     g_autoptr(GPtrArray) selected = check_select(setup);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(CheckProfile) profile = NULL;
+    g_autoptr(CheckHooks) hooks = NULL;
+    g_autoptr(GHashTable) known = NULL;
     if (selected->len == 0) {
         fprintf(stderr, "host-sim check: no case is selected (host-sim check --list shows them)\n");
         return CHECK_EXIT_NOTHING;
     }
-    Runner runner = {.setup = setup, .count = selected->len};
-    g_autoptr(GError) error = NULL;
+    if ((setup->profile && !check_profile_load(setup->profile, &profile, &error)) ||
+        (setup->known && !check_known_load(setup->known, &known, &error)) ||
+        (setup->hooks && !check_hooks_load(setup->hooks, &hooks, &error))) {
+        fprintf(stderr, "host-sim check: %s\n", error->message);
+        return CHECK_EXIT_USAGE;
+    }
+    if (setup->shuffle)
+        shuffle(selected, setup->shuffle);
+    g_autofree Entry *entries = g_new0(Entry, selected->len);
+    for (guint i = 0; i < selected->len; i++)
+        entries[i].one = selected->pdata[i];
+    g_autoptr(CheckRun) run = check_run_new();
+    Runner runner = {.setup = setup,
+                     .profile = profile,
+                     .known = known,
+                     .entries = entries,
+                     .count = selected->len,
+                     .run = run,
+                     .begun_ms = g_get_monotonic_time() / 1000};
     if (!make_folder(&runner, &error) || !watch_signals(&runner)) {
         fprintf(stderr, "host-sim check: %s\n", error ? error->message : "no signalfd");
         return CHECK_EXIT_FAILED;
     }
-    g_autofree char *ledger = g_build_filename(runner.folder, "ledger", NULL);
-    g_autofree char *run = g_strdup_printf("%08x", g_random_int());
-    g_autofree char *shared_id = g_strdup_printf("check-%s-shared", run);
-    g_autofree Entry *entries = g_new0(Entry, selected->len);
-    for (guint i = 0; i < selected->len; i++)
-        entries[i].one = selected->pdata[i];
-    runner.entries = entries;
-    setup->ledger = ledger;
-    setup->run = run;
-    setup->shared_id = shared_id;
-
-    report_begin(runner.count);
-    run_all(&runner);
-    remove_ledger(&runner);
-    report_end(&runner.report);
+    runner.gates = g_array_new(FALSE, FALSE, sizeof(GateState));
+    g_array_set_clear_func(runner.gates, clear_gate);
+    int exit_code = run_entries(&runner);
+    g_array_unref(runner.gates);
     close(runner.signals);
-    if (runner.caught)
-        return 128 + runner.caught;
-    if (runner.report.failed > 0)
-        return CHECK_EXIT_FAILED;
-    return runner.report.passed > 0 ? CHECK_EXIT_PASSED : CHECK_EXIT_NOTHING;
+    return exit_code;
 }

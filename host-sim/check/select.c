@@ -1,5 +1,6 @@
 #include "check/check.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,11 @@ static const Case *const areas[] = {
     cases_process_streams,
     cases_tree,
     cases_archive,
+    cases_corners,
+    cases_embedding,
+    cases_outside,
+    cases_process_corners,
+    cases_stress,
 };
 
 static const Case *const last_of_all = &case_leaks;
@@ -70,10 +76,26 @@ GPtrArray *check_select(const CheckSetup *setup)
     return selected;
 }
 
-int check_list(const CheckSetup *setup)
+static void print_json(const GPtrArray *selected)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < selected->len; i++) {
+        const Case *one = selected->pdata[i];
+        json_array_append_new(list, json_pack("{s:s, s:i, s:s, s:s, s:s}", "id", one->id, "level",
+                                              one->level, "gate", one->gate, "clause", one->clause,
+                                              "sentence", one->sentence));
+    }
+    json_dumpf(list, stdout, JSON_INDENT(1));
+    printf("\n");
+    json_decref(list);
+}
+
+int check_list(const CheckSetup *setup, bool as_json)
 {
     g_autoptr(GPtrArray) selected = check_select(setup);
-    for (guint i = 0; i < selected->len; i++) {
+    if (as_json)
+        print_json(selected);
+    for (guint i = 0; !as_json && i < selected->len; i++) {
         const Case *one = selected->pdata[i];
         printf("%s  %d  %s  %s\n", one->id, one->level, one->gate, one->sentence);
     }

@@ -6,18 +6,26 @@
 
 #include "mock.h"
 
-/* The entry of a mock whose core function member is replaced. */
-#define BAD_ENTRY(member, function)                                                                \
+/* The entry of a mock with another way to its extensions, and another core. */
+#define BAD_TABLES(own_api, own_get_extension)                                                     \
     const sprov_entry *sprov_entry_v1(void)                                                        \
     {                                                                                              \
-        static sprov_api api;                                                                      \
         static sprov_entry entry;                                                                  \
-        api = mock_api;                                                                            \
-        api.member = function;                                                                     \
         entry = (sprov_entry){.struct_size = sizeof entry,                                         \
                               .abi_minor = SPROV_ABI_MINOR,                                        \
                               .descriptor = &mock_descriptor,                                      \
-                              .api = &api,                                                         \
-                              .get_extension = mock_get_extension};                                \
+                              .api = own_api,                                                      \
+                              .get_extension = own_get_extension};                                 \
         return &entry;                                                                             \
     }
+
+/* The entry of a mock whose core function member is replaced. */
+#define BAD_ENTRY(member, function)                                                                \
+    static const sprov_api *bad_api(void)                                                          \
+    {                                                                                              \
+        static sprov_api api;                                                                      \
+        api = mock_api;                                                                            \
+        api.member = function;                                                                     \
+        return &api;                                                                               \
+    }                                                                                              \
+    BAD_TABLES(bad_api(), mock_get_extension)

@@ -1,0 +1,168 @@
+/* Spawned processes: what is kept of much output, races, and what they leave behind. */
+#include "cases/cases.h"
+#include "cases/process.h"
+
+#include <signal.h>
+#include <string.h>
+
+static void nothing_is_kept_when_nothing_shall_be(void)
+{
+    sprov_spawn_request request = process_request("head -c 20000000 /dev/zero; printf end >&2");
+    request.retain_bytes = SPROV_RETAIN_NONE;
+    sprov_process *process = process_start(case_shared(), &request);
+    sprov_exec_result result = process_wait(process);
+    CHECK_INT(result.exit_code, 0);
+    CHECK_INT(result.out_bytes, 20000000);
+    uint64_t offset = 0;
+    size_t count = 77;
+    char byte;
+    CHECK_STATUS(process_api()->read(process, SPROV_STREAM_OUT, &offset, &byte, 1, &count, NULL,
+                                     case_error()),
+                 SPROV_OK);
+    CHECK_INT(count, 0);
+    CHECK_INT(offset, 20000000);
+    process_forget(process);
+}
+
+#define MIB (1 << 20)
+
+static void a_mebibyte_is_kept(void)
+{
+    guint first = case_random(1, 1000);
+    CaseBytes all = case_sh(case_shared(), "seq %u 500000", first).out;
+    CHECK(all.size > 3 * MIB);
+    sprov_process *process = process_spawn(case_shared(), "seq %u 500000", first);
+    CHECK_INT(process_wait(process).out_bytes, all.size);
+    CaseBytes kept = process_output(process, SPROV_STREAM_OUT);
+    CHECK_INT(kept.size, MIB);
+    CHECK_BYTES(kept, ((CaseBytes){all.data + all.size - MIB, MIB}));
+    process_forget(process);
+}
+
+/* ---- input of two threads */
+
+typedef struct {
+    sprov_process *process;
+    char letter;
+} Sender;
+
+#define MESSAGES 100
+
+static gpointer send_lines(gpointer data)
+{
+    const Sender *sender = data;
+    for (int i = 0; i < MESSAGES; i++) {
+        gsize size = case_random(1, 9000);
+        g_autofree char *line = g_strnfill(size, sender->letter);
+        line[size - 1] = '\n';
+        process_send(sender->process, (CaseBytes){line, size});
+    }
+    return NULL;
+}
+
+static void messages_are_not_mixed(void)
+{
+    sprov_spawn_request request = process_request("cat");
+    request.retain_bytes = 4 * MIB;
+    sprov_process *process = process_start(case_shared(), &request);
+    Sender senders[] = {{process, 'a'}, {process, 'b'}};
+    GThread *threads[] = {case_thread(send_lines, &senders[0]),
+                          case_thread(send_lines, &senders[1])};
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_thread_join(threads[i]);
+    process_close(process);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CaseBytes all = process_output(process, SPROV_STREAM_OUT);
+    int lines = 0;
+    for (gsize i = 0; i < all.size; i++) {
+        bool is_end = all.data[i] == '\n';
+        lines += is_end;
+        CHECK_THAT(i == 0 || is_end || all.data[i - 1] == '\n' || all.data[i - 1] == all.data[i],
+                   "messages are mixed at byte %" G_GSIZE_FORMAT, i);
+    }
+    CHECK_INT(lines, 2 * MESSAGES);
+    process_forget(process);
+}
+
+/* ---- ends */
+
+static void a_kill_and_the_end_agree(void)
+{
+    sprov_sandbox *sandbox = case_shared();
+    int killed = 0;
+    for (int i = 0; i < 200; i++) {
+        sprov_process *process = process_spawn(sandbox, "sleep 0.02");
+        case_sleep(case_random(0, 50));
+        sprov_status status = process_kill(process, SIGKILL, SPROV_KILL_TREE);
+        sprov_exec_result result = process_wait(process);
+        bool is_killed = result.flags & SPROV_EXEC_KILLED;
+        CHECK_THAT(status == SPROV_OK || status == SPROV_E_NOT_FOUND, "kill() answered %d: %s",
+                   status, case_last_error()->message);
+        CHECK_THAT(is_killed == (result.exit_code == 137), "flags %x and exit code %d",
+                   result.flags, result.exit_code);
+        CHECK_THAT(status == SPROV_OK || !is_killed, "killed, and kill() found nothing");
+        killed += is_killed;
+        process_forget(process);
+    }
+    CHECK_THAT(killed > 0, "none of 200 was alive when it was killed");
+}
+
+static void signals_are_told(void)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } signals[] = {{"SEGV", 11}, {"ABRT", 6}, {"QUIT", 3}, {"TERM", 15}, {"KILL", 9}, {"FPE", 8}};
+    for (gsize i = 0; i < G_N_ELEMENTS(signals); i++) {
+        sprov_process *process =
+            process_spawn(case_shared(), "ulimit -c 0; kill -%s $$; sleep 9", signals[i].name);
+        sprov_exec_result result = process_wait(process);
+        CHECK_INT(result.exit_code, 128 + signals[i].number);
+        CHECK_INT(result.flags & SPROV_EXEC_KILLED, 0);
+        process_forget(process);
+    }
+}
+
+static const char *count_inside(sprov_sandbox *sandbox)
+{
+    Ran ran =
+        case_sh(sandbox, "ls -d /proc/[0-9]* | wc -l; find /tmp /var/tmp /run \"$PWD\" | sort");
+    return case_text("%.*s", (int)ran.out.size, ran.out.data);
+}
+
+static void nothing_is_left_inside(void)
+{
+    sprov_sandbox *sandbox = case_fresh(NULL);
+    process_end(process_spawn(sandbox, "true"));
+    const char *before = count_inside(sandbox);
+    for (int i = 0; i < 10; i++) {
+        sprov_process *process = process_spawn(sandbox, "cat; sleep 9 & echo");
+        process_close(process);
+        if (i % 2)
+            process_wait(process);
+        process_end(process);
+    }
+    const char *after = "";
+    for (gint64 begin = case_now_ms(); case_on_time(begin, 5000); case_sleep(100)) {
+        after = count_inside(sandbox);
+        if (strcmp(before, after) == 0)
+            break;
+    }
+    CHECK_TEXT(case_bytes(after), before);
+}
+
+const Case cases_process_corners[] = {
+    {"STR-06", 2, "proc", "with RETAIN_NONE nothing is kept, and nobody waits for a reader", "9.3",
+     nothing_is_kept_when_nothing_shall_be, 2},
+    {"STR-08", 3, "proc", "unless told otherwise the newest 1 MiB is kept, exactly", "9.3",
+     a_mebibyte_is_kept},
+    {"STD-09", 3, "proc", "data of two threads is not mixed within a call", "9.1",
+     messages_are_not_mixed},
+    {"PRC-17", 3, "proc", "processes that have ended leave no file and no process", "9.1",
+     nothing_is_left_inside},
+    {"PRC-19", 3, "proc", "a kill and the end of the process always agree who was first", "9.8",
+     a_kill_and_the_end_agree, 3},
+    {"PRC-20", 3, "proc", "a signal is told as 128 and its number, and as no kill", "8.2",
+     signals_are_told},
+    {0},
+};

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Hooks of the conformance suite for docker.so, on the engine of DOCKER_HOST (a unix socket).
+
+docker.py stop|remove|pause|resume ID   does it to the container of the sandbox with this id
+docker.py proxy FAULT                   prints a configuration for the provider, whose way to the engine
+                                        has a fault (none, split, stall, cut-create) until SIGTERM
+"""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+ENGINE = os.environ.get('DOCKER_HOST', 'unix:///var/run/docker.sock')
+PROXY = os.environ.get('WIRE_PROXY', os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                                  '../../build/tests/wire/wire-proxy'))
+REQUESTS = {'stop': ('POST', '/stop?t=0'), 'remove': ('DELETE', '?force=1&v=1'),
+            'pause': ('POST', '/pause'), 'resume': ('POST', '/unpause')}
+RULES = {'none': [],
+         'split': [{'path': '**', 'do': 'split', 'sizes': [1], 'direction': 'answer'}],
+         'stall': [{'path': '**', 'do': 'stall'}],
+         'cut-create': [{'method': 'POST', 'path': '/containers/create', 'nth': 1, 'do': 'drop', 'at': 'answer'}]}
+
+
+class Engine(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(ENGINE.removeprefix('unix://'))
+
+
+def ask(method, path):
+    engine = Engine('engine')
+    engine.request(method, path)
+    answer = engine.getresponse()
+    body = answer.read()
+    if answer.status >= 400 or answer.status == 304:
+        sys.exit(f'docker.py: {method} {path}: {answer.status} {body.decode(errors="replace").strip()}')
+    return json.loads(body) if body else None
+
+
+def container(sandbox):
+    labels = {'label': [f'mastra.sandbox.id={sandbox}']}
+    query = urllib.parse.urlencode({'all': 1, 'filters': json.dumps(labels)})
+    found = ask('GET', f'/containers/json?{query}')
+    if len(found) != 1:
+        sys.exit(f'docker.py: {len(found)} containers of the sandbox {sandbox}, not one')
+    return found[0]['Id']
+
+
+def run_proxy(fault):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    folder = tempfile.mkdtemp(prefix='sprov-hook-')
+    try:
+        rules, listen = os.path.join(folder, 'rules'), f'unix:{folder}/engine.sock'
+        with open(rules, 'w') as file:
+            json.dump(RULES[fault], file)
+        engine = 'unix:' + ENGINE.removeprefix('unix://')
+        # Its standard input ends with us, whatever becomes of us.
+        proxy = subprocess.Popen([PROXY, '--listen', listen, '--engine', engine, '--rules', rules, '--with-parent',
+                                  '--control', f'{folder}/control.sock'],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        proxy.stdout.readline()
+        print(json.dumps({'host': f'unix://{folder}/engine.sock'}), flush=True)
+        signal.sigwait({signal.SIGTERM})
+        proxy.terminate()
+        proxy.wait()
+    finally:
+        shutil.rmtree(folder)
+
+
+def main():
+    if len(sys.argv) != 3 or sys.argv[1] not in [*REQUESTS, 'proxy']:
+        sys.exit(__doc__)
+    if sys.argv[1] == 'proxy':
+        if sys.argv[2] not in RULES:
+            sys.exit(f'docker.py: unknown fault {sys.argv[2]}')
+        run_proxy(sys.argv[2])
+    else:
+        method, rest = REQUESTS[sys.argv[1]]
+        ask(method, f'/containers/{container(sys.argv[2])}{rest}')
+
+
+main()

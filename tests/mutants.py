@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""mutants.py [--count N] [--seed S] [--jobs J] [--keep FOLDER]: how good is the suite? Makes mutants of the
+mock provider (one small change each), runs level 2 of the suite on them and counts those that fail a case.
+Prints one line for each mutant, and TAP at the end: the score has to be 85 % or more."""
+import argparse
+import concurrent.futures
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MOCK = ROOT / 'tests/providers/mock'
+WANTED = 85  # per cent
+
+# A mutant kills and removes at random: it sees no process and no writable file but its own.
+CAGE = ['bwrap', '--ro-bind', '/', '/', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--tmpfs', '/run', '--dev', '/dev',
+        '--proc', '/proc', '--unshare-pid', '--unshare-ipc', '--unshare-net', '--die-with-parent', '--cap-drop', 'ALL']
+
+# What a line may become. Each is (kind, pattern, replacement); one match is replaced.
+CHANGES = [
+    ('negated', re.compile(r'\bif \((.*)\)$'), r'if (!(\1))'),
+    ('negated', re.compile(r'\bif \((.*)\) \{$'), r'if (!(\1)) {'),
+    ('negated', re.compile(r'\bwhile \((.*)\)( \{)?$'), r'while (!(\1))\2'),
+    ('swapped', re.compile(r' && '), ' || '),
+    ('swapped', re.compile(r' \|\| '), ' && '),
+    ('swapped', re.compile(r' == '), ' != '),
+    ('swapped', re.compile(r' != '), ' == '),
+    ('swapped', re.compile(r' < '), ' <= '),
+    ('swapped', re.compile(r' > '), ' >= '),
+    ('swapped', re.compile(r' \+ '), ' - '),
+    ('constant', re.compile(r'(?<![\w.\[])1(?![\w.])'), '0'),
+    ('constant', re.compile(r'(?<![\w.\[])0(?![\w.])'), '1'),
+    ('constant', re.compile(r'\btrue\b'), 'false'),
+    ('constant', re.compile(r'\bfalse\b'), 'true'),
+    ('constant', re.compile(r'\bSPROV_E_[A-Z_]+\b'), 'SPROV_E_INTERNAL'),
+    ('dropped', re.compile(r'^(\s+)[a-z_]+\((?!.*\) \{$).*\);$'), r'\1;'),
+    ('dropped', re.compile(r'^(\s+)[\w>.\[\]*-]+ [|+-]?= .*;$'), r'\1;'),
+]
+
+
+def candidates():
+    """Every (file, line number, kind, new line) that there is."""
+    for path in sorted(MOCK.glob('*.c')):
+        in_comment = False
+        for number, line in enumerate(path.read_text().splitlines()):
+            in_comment = (in_comment or '/*' in line) and '*/' not in line
+            # What only keeps memory and other threads in order is no promise that a case could see.
+            if re.match(r'\s+(free|json_decref|pthread_\w+|mock_log)\(', line):
+                continue
+            if in_comment or '/*' in line or line.startswith(('#', '}', ' *')) or not line.startswith('    '):
+                continue
+            for kind, pattern, new in CHANGES:
+                changed = pattern.sub(new, line, count=1)
+                if changed != line:
+                    yield path, number, kind, changed
+
+
+def compile_command(path):
+    """How meson compiles that file, without its output."""
+    for command in BUILD:
+        if command['file'].endswith(f'providers/mock/{path.name}'):
+            return shlex.split(command['command'])
+    sys.exit(f'mutants.py: {path} is not in build/compile_commands.json')
+
+
+class Mutant:
+    def __init__(self, number, path, line, kind, new):
+        self.number, self.path, self.line, self.kind, self.new = number, path, line, kind, new
+        self.old = path.read_text().splitlines()[line]
+        self.outcome = 'survived'
+
+    def build(self, folder):
+        """False when the change is none to the compiler."""
+        text = self.path.read_text().splitlines(keepends=True)
+        text[self.line] = self.new + '\n'
+        source = folder / self.path.name
+        source.write_text(''.join(text))
+        command = compile_command(self.path)
+        command[command.index('-o') + 1] = str(folder / 'mutant.o')
+        command[command.index('-c') + 1] = str(source)
+        command += ['-w', f'-I{MOCK}', '-MF', str(folder / 'deps')]
+        if subprocess.run(command, cwd=ROOT / 'build', capture_output=True).returncode != 0:
+            return False
+        others = [str(o) for o in OBJECTS if not o.name.endswith(f'{self.path.stem}.c.o')]
+        subprocess.run(['cc', '-shared', '-o', str(folder / 'mock.so'), str(folder / 'mutant.o'), *others,
+                        '-Wl,-z,nodelete', '-ljansson', '-lpthread'], check=True, capture_output=True)
+        return True
+
+    def check(self, folder):
+        (folder / 'engine').mkdir()
+        suite = subprocess.Popen(
+            [*CAGE, '--bind', folder, folder, ROOT / 'build/host-sim/host-sim', 'check', folder / 'mock.so', '--level', '2', '--jobs', '6',
+             '--config', f'{{"host":"unix://{folder}/engine"}}'],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, 'TMPDIR': str(folder)})
+        watch = threading.Timer(120, suite.send_signal, [signal.SIGTERM])
+        watch.start()
+        for line in suite.stdout:  # the first failure is enough
+            if line.startswith(('not ok', 'Bail out!')) and self.outcome == 'survived':
+                self.outcome = 'found by ' + (line.split()[4] if line.startswith('not ok') else 'loading it')
+                suite.send_signal(signal.SIGTERM)
+        watch.cancel()
+        if suite.wait() != 0 and self.outcome == 'survived':
+            self.outcome = 'found by the end of the run'
+
+    def run(self):
+        folder = Path(tempfile.mkdtemp(prefix='sprov-mutant-'))
+        try:
+            if self.build(folder):
+                self.check(folder)
+            else:
+                self.outcome = 'none'
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return self
+
+    def __str__(self):
+        return (f'{self.path.name}:{self.line + 1}: {self.kind}: {self.outcome}\n'
+                f'    - {self.old.strip()}\n    + {self.new.strip()}')
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--count', type=int, default=100)
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--jobs', type=int, default=4)
+    args = parser.parse_args()
+    chosen = list(candidates())
+    random.Random(args.seed).shuffle(chosen)
+    done, pool = [], concurrent.futures.ThreadPoolExecutor(args.jobs)
+    waiting = iter([Mutant(number, *one) for number, one in enumerate(chosen)])
+    running = {pool.submit(next(waiting).run) for _ in range(min(args.jobs, args.count, len(chosen)))}
+    while running:
+        ended, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+        for mutant in (future.result() for future in ended):
+            if mutant.outcome != 'none':
+                done.append(mutant)
+                print(f'# {mutant}'.replace('\n', '\n# '), flush=True)
+        while len(running) < args.jobs and len(done) + len(running) < args.count:
+            mutant = next(waiting, None)
+            if not mutant:
+                break
+            running.add(pool.submit(mutant.run))
+    found = sum(mutant.outcome != 'survived' for mutant in done)
+    good = done and 100 * found >= WANTED * len(done)
+    print(f'1..1\n{"ok" if good else "not ok"} 1 - level 2 finds {found} of {len(done)} mutants of the mock (seed {args.seed})')
+    return 0 if good else 1
+
+
+if __name__ == '__main__':
+    import json
+    BUILD = json.loads((ROOT / 'build/compile_commands.json').read_text())
+    OBJECTS = [*(ROOT / 'build/tests/providers').glob('libmock.a.p/*.o'),
+               *(ROOT / 'build/tests/providers').glob('mock.so.p/*.o')]
+    sys.exit(main())
