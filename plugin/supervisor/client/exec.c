@@ -14,7 +14,7 @@
 #define ANSWER_MS 2000  /* and how long it has for that */
 #define DRAIN_MS 100    /* for children that keep a pipe open */
 #define FIRST_READ 4096
-#define LARGE_READ (256 * 1024)
+#define LARGE_READ (128 * 1024)
 #define READS_A_STEP 4
 
 /* One command on its way. */
