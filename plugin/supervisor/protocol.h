@@ -76,6 +76,9 @@ typedef enum {
     /* C: nothing, but with it up to two descriptors of pipes: what comes out of them is read and
      *    thrown away; no answer */
     SPR_WIRE_DISCARD = 19,
+    /* From a relay, in place of HELLO, with two descriptors: the connection goes on over these, one
+     * to read and one to write. It ends when either ends, or the relay's own does. No answer */
+    SPR_WIRE_RELAY = 20,
 
     /* S: u64 process, u32 pid */
     SPR_WIRE_STARTED = 64,

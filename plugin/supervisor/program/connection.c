@@ -5,11 +5,13 @@
 #include "request.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@
 #define OUT_ROOM (OUT_DATA + SPR_WIRE_MAX_DATA + 64u * 1024)
 #define OUT_KEPT 65536u /* of its memory, by a connection with nothing to do */
 #define OUTPUT_PREFIX (SPR_WIRE_HEADER + 8)
+#define OUTPUT_ROOM (SPR_WIRE_MAX_DATA - OUTPUT_PREFIX) /* so that whole frames fill pages */
+#define RELAY_PIPE (256 * 1024)
 
 static struct {
     SupLink all;
@@ -108,7 +112,7 @@ uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room)
         connection->blocked = true;
         return NULL;
     }
-    *room = SPR_WIRE_MAX_DATA;
+    *room = OUTPUT_ROOM;
     return at + OUTPUT_PREFIX;
 }
 
@@ -129,8 +133,8 @@ void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t 
 static void write_out(SupConnection *connection)
 {
     while (pending(connection) > 0) {
-        ssize_t n = send(connection->watch.fd, connection->out + connection->out_start,
-                         pending(connection), MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = write(connection->sink.fd >= 0 ? connection->sink.fd : connection->watch.fd,
+                          connection->out + connection->out_start, pending(connection));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -202,6 +206,44 @@ static bool discard(SupConnection *connection)
     return true;
 }
 
+static void on_sink(SupWatch *watch, uint32_t events)
+{
+    if (events & EPOLLERR)
+        SUP_CONTAINER(SupConnection, sink, watch)->broken = true;
+}
+
+static void on_owner(SupWatch *watch, uint32_t events)
+{
+    (void)events;
+    SUP_CONTAINER(SupConnection, owner, watch)->broken = true;
+}
+
+/* Only what can be read and written without waiting. */
+static bool is_stream(int fd)
+{
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) &&
+           sup_set_nonblocking(fd);
+}
+
+/* The relay has only brought its own streams: there is no copying between us and the client. */
+static bool become_relayed(SupConnection *connection)
+{
+    int given[2];
+    bool came = sup_connection_take_given(connection, given);
+    if (!came || !is_stream(given[0]) || !is_stream(given[1])) {
+        sup_close(&given[0]);
+        sup_close(&given[1]);
+        return false;
+    }
+    sup_watch_set(&connection->watch, 0);
+    connection->owner.fd = connection->watch.fd;
+    connection->watch.fd = given[0];
+    connection->sink.fd = given[1];
+    fcntl(given[1], F_SETPIPE_SZ, RELAY_PIPE);
+    return sup_watch_set(&connection->owner, EPOLLRDHUP);
+}
+
 static bool shut_down(SupConnection *connection, uint32_t channel)
 {
     bool may = !sup_server_has_main();
@@ -217,6 +259,8 @@ static bool shut_down(SupConnection *connection, uint32_t channel)
 static bool serve_frame(SupConnection *connection, SprWireHeader header, const uint8_t *payload)
 {
     SprWireReader r = {payload, header.size, false};
+    if (!connection->greeted && header.type == SPR_WIRE_RELAY && connection->owner.fd < 0)
+        return become_relayed(connection);
     if (!connection->greeted)
         return header.type == SPR_WIRE_HELLO && say_hello(connection, &r);
     switch (header.type) {
@@ -332,9 +376,12 @@ static void keep_given(SupConnection *connection, struct msghdr *msg)
     memcpy(connection->given, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 }
 
-/* From inside the sandbox nobody has descriptors to give. */
+/* From inside the sandbox only a relay has descriptors to give, first of all. */
 static ssize_t receive(SupConnection *connection)
 {
+    if (connection->owner.fd >= 0)
+        return read(connection->watch.fd, connection->in + connection->in_size,
+                    connection->in_room - connection->in_size);
     union {
         char bytes[CMSG_SPACE(sizeof connection->given)];
         struct cmsghdr align;
@@ -342,12 +389,13 @@ static ssize_t receive(SupConnection *connection)
     struct iovec iov = {connection->in + connection->in_size,
                         connection->in_room - connection->in_size};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (connection->dialed) {
+    bool takes = connection->dialed || !connection->greeted;
+    if (takes) {
         msg.msg_control = space.bytes;
         msg.msg_controllen = sizeof space.bytes;
     }
     ssize_t n = recvmsg(connection->watch.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (n > 0 && connection->dialed)
+    if (n > 0 && takes)
         keep_given(connection, &msg);
     return n;
 }
@@ -385,6 +433,8 @@ static SupConnection *connection_new(int fd)
     connection->in_room = IN_ROOM;
     connection->out = map(OUT_ROOM);
     connection->watch = (SupWatch){.fd = fd, .ready = on_ready};
+    connection->sink = (SupWatch){.fd = -1, .ready = on_sink};
+    connection->owner = (SupWatch){.fd = -1, .ready = on_owner};
     sup_list_init(&connection->commands);
     sup_list_init(&connection->requests);
     if (!connection->in || !connection->out || !sup_watch_set(&connection->watch, EPOLLIN)) {
@@ -434,6 +484,8 @@ static void connection_close(SupConnection *connection)
     sup_commands_orphan(connection);
     sup_requests_drop(connection);
     sup_watch_close(&connection->watch);
+    sup_watch_close(&connection->sink);
+    sup_watch_close(&connection->owner);
     close_given(connection);
     explicit_bzero(connection->in, connection->in_size);
     munmap(connection->in, connection->in_room);
@@ -457,9 +509,10 @@ static void flush(SupConnection *connection)
     }
     bool full = pending(connection) > OUT_DATA || connection->in_size == connection->in_room;
     uint32_t events = full || connection->closing ? 0 : EPOLLIN;
-    if (pending(connection) > 0 || connection->blocked)
-        events |= EPOLLOUT;
-    connection->broken |= !sup_watch_set(&connection->watch, events) ||
+    uint32_t out = pending(connection) > 0 || connection->blocked ? EPOLLOUT : 0;
+    bool apart = connection->sink.fd >= 0;
+    connection->broken |= !sup_watch_set(&connection->watch, apart ? events : events | out) ||
+                          (apart && !sup_watch_set(&connection->sink, out)) ||
                           (connection->closing && pending(connection) == 0);
 }
 
@@ -468,7 +521,8 @@ void sup_connections_flush(void)
     for (SupLink *at = connections.all.next, *next; at != &connections.all; at = next) {
         next = at->next;
         SupConnection *connection = SUP_CONTAINER(SupConnection, link, at);
-        if (!connection->broken && (pending(connection) > 0 || connection->blocked))
+        if (!connection->broken &&
+            (pending(connection) > 0 || connection->blocked || connection->watch.events == 0))
             flush(connection);
         if (connection->broken)
             connection_close(connection);

@@ -9,7 +9,9 @@
 
 typedef struct SupConnection {
     SupLink link;
-    SupWatch watch;
+    SupWatch watch; /* what is read, and unless it is a relay's also written */
+    SupWatch sink;  /* a relay's other direction, */
+    SupWatch owner; /* and its own connection; else -1 */
     uint8_t *in;
     size_t in_size, in_room;
     uint8_t *out;

@@ -1,10 +1,9 @@
 #include "relay.h"
 
+#include "../protocol.h"
 #include "server.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #define WAIT_FOR_SERVER_MS 10000
-#define BUFFER (256 * 1024)
 
 static int connect_to(const struct sockaddr_un *name)
 {
@@ -34,84 +32,32 @@ static int connect_to(const struct sockaddr_un *name)
     }
 }
 
-/* One direction: read when empty, written when not; `from` is -1 once it ended. */
-typedef struct {
-    int from, to;
-    size_t start, end;
-    bool is_input;
-    char bytes[BUFFER];
-} Way;
-
-static short wanted_events(const Way *way, bool reading)
+static bool bring_streams(int fd)
 {
-    bool empty = way->start == way->end;
-    return reading ? (empty && way->from >= 0 ? POLLIN : 0) : (empty ? 0 : POLLOUT);
+    union {
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr align;
+    } space = {{0}};
+    uint8_t frame[SPR_WIRE_HEADER];
+    struct iovec iov = {frame, sizeof frame};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = space.bytes,
+                         .msg_controllen = sizeof space.bytes};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    spr_wire_put_header(frame, (SprWireHeader){.type = SPR_WIRE_RELAY});
+    *c = (struct cmsghdr){
+        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(2 * sizeof(int))};
+    memcpy(CMSG_DATA(c), (const int[]){0, 1}, 2 * sizeof(int));
+    return sendmsg(fd, &msg, MSG_NOSIGNAL) == sizeof frame;
 }
 
-static void end_way(Way *way)
+/* The server's end of the connection, or ours: whoever started us sees our end. */
+static void wait_for_end(int fd)
 {
-    way->from = -1;
-    if (way->is_input)
-        shutdown(way->to, SHUT_WR);
-}
-
-/* False when nobody takes the bytes any more. */
-static bool drain_way(Way *way)
-{
-    while (way->start < way->end) {
-        ssize_t n = write(way->to, way->bytes + way->start, way->end - way->start);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno == EAGAIN;
-        way->start += (size_t)n;
-    }
-    way->start = way->end = 0;
-    return true;
-}
-
-/* Reads once and passes on at once: small frames need no second round of poll(). */
-static bool fill_way(Way *way)
-{
-    ssize_t n = read(way->from, way->bytes, sizeof way->bytes);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return true;
-    if (n <= 0) {
-        end_way(way);
-        return way->is_input;
-    }
-    way->end = (size_t)n;
-    return drain_way(way);
-}
-
-static void copy_both(int fd)
-{
-    static Way up, down;
-    up.is_input = true;
-    up.from = 0;
-    up.to = down.from = fd;
-    down.to = 1;
-    for (bool going = true; going;) {
-        struct pollfd fds[] = {
-            {.fd = up.from, .events = wanted_events(&up, true)},
-            {.fd = fd, .events = (short)(wanted_events(&up, false) | wanted_events(&down, true))},
-            {.fd = down.start < down.end ? 1 : -1, .events = POLLOUT},
-        };
-        if (fds[0].events == 0)
-            fds[0].fd = -1;
-        if (fds[1].events == 0)
-            fds[1].fd = -1;
-        if (poll(fds, 3, -1) < 0 && errno != EINTR)
-            return;
-        if (fds[1].revents & POLLOUT)
-            going = drain_way(&up);
-        if (going && fds[0].revents)
-            going = fill_way(&up);
-        if (going && fds[2].revents)
-            going = drain_way(&down);
-        if (going && (fds[1].revents & ~POLLOUT) && down.start == down.end)
-            going = fill_way(&down);
-    }
+    char byte;
+    while (read(fd, &byte, 1) < 0 && errno == EINTR)
+        ;
 }
 
 int sup_relay(const char *directory)
@@ -124,9 +70,8 @@ int sup_relay(const char *directory)
         return 125;
     }
     sup_reset_signals();
-    signal(SIGPIPE, SIG_IGN);
-    if (!sup_set_nonblocking(fd) || !sup_set_nonblocking(0) || !sup_set_nonblocking(1))
+    if (!bring_streams(fd))
         return 125;
-    copy_both(fd);
+    wait_for_end(fd);
     return 0;
 }
