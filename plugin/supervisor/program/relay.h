@@ -1,6 +1,6 @@
 /*
- * The way from an engine's exec to the server: standard input to its socket, its socket to standard
- * output. A process of its own that only copies.
+ * The way from an engine's exec to the server: a process that brings its standard streams to the
+ * server, for that to go on over them, and stays until the connection ends.
  */
 #pragma once
 
