@@ -100,9 +100,15 @@ static sprov_status with_call(uint32_t size)
     return case_api()->start(case_shared(), &call, NULL, case_error());
 }
 
+static int32_t never(void *ctx)
+{
+    (void)ctx;
+    return 0;
+}
+
 static sprov_status with_cancel(uint32_t size)
 {
-    sprov_cancel cancel = {.struct_size = size, .fd = -1};
+    sprov_cancel cancel = {.struct_size = size, .is_cancelled = never};
     sprov_call call = SPROV_INIT(sprov_call);
     call.cancel = &cancel;
     return case_api()->start(case_shared(), &call, NULL, case_error());

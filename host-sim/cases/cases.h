@@ -16,6 +16,8 @@ extern const Case cases_streaming[];
 extern const Case cases_timeout[];
 extern const Case cases_files[];
 extern const Case cases_write[];
+extern const Case cases_tree[];
+extern const Case cases_archive[];
 extern const Case cases_concurrency[];
 extern const Case cases_info[];
 extern const Case cases_templates[];

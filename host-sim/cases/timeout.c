@@ -305,7 +305,6 @@ static void a_token_may_be_a_function(void)
 {
     Polled polled = {.fires_at = case_now_ms() + 1000};
     sprov_cancel cancel = SPROV_INIT(sprov_cancel);
-    cancel.fd = -1;
     cancel.ctx = &polled;
     cancel.is_cancelled = is_it_time;
     sprov_call call = SPROV_INIT(sprov_call);
@@ -318,6 +317,18 @@ static void a_token_may_be_a_function(void)
     CHECK_INT(ran.result.flags, SPROV_EXEC_KILLED);
     CHECK(polled.asked >= 5); /* every 100 ms at least, but for a loaded machine */
     CHECK(ran.ms <= case_within(1000 + 3000));
+}
+
+/* Zero is none: standard input, which may be readable, must not count as a token. */
+static void a_token_without_a_way_is_refused(void)
+{
+    sprov_cancel cancel = SPROV_INIT(sprov_cancel);
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.cancel = &cancel;
+    sprov_exec_request request = case_command("true");
+    CHECK_STATUS(case_exec(case_shared(), &request, &call).status, SPROV_E_INVALID_ARGUMENT);
+    cancel.fd = -1;
+    CHECK_STATUS(case_exec(case_shared(), &request, &call).status, SPROV_E_INVALID_ARGUMENT);
 }
 
 typedef struct {
@@ -387,6 +398,8 @@ const Case cases_timeout[] = {
      an_early_token_runs_nothing},
     {"CAN-09", 1, "core", "a token may be a function alone, asked again and again", "5.3",
      a_token_may_be_a_function},
+    {"CAN-50", 1, "core", "a token with neither an fd nor a function is refused", "5.3",
+     a_token_without_a_way_is_refused},
     {"CAN-06", 2, "core", "a token ends a write, and the old file stays", "10.5",
      a_token_ends_a_write},
     {0},

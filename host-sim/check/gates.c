@@ -23,6 +23,16 @@ static const char *processes(const HsProvider *lib, const char *config)
     return lib->processes ? NULL : "the provider has no " SPROV_EXT_PROCESSES;
 }
 
+static const char *files(const HsProvider *lib, const char *config)
+{
+    return lib->files ? NULL : "the provider has no " SPROV_EXT_FILES;
+}
+
+static const char *archive(const HsProvider *lib, const char *config)
+{
+    return lib->archive ? NULL : "the provider has no " SPROV_EXT_ARCHIVE;
+}
+
 static const char *describes_templates(const HsProvider *lib, const char *config)
 {
     return lib->templates ? NULL : "the provider has no " SPROV_EXT_TEMPLATES;
@@ -70,6 +80,8 @@ static const Gate gates[] = {
     {"core", core},
     {"lifecycle", lifecycle},
     {"proc", processes},
+    {"files", files},
+    {"archive", archive},
     {"describe-template", describes_templates},
     {"build-template", builds_templates},
     {"image", takes_image},

@@ -1,33 +1,15 @@
 #include "base/tar.h"
 
 #include "base/error.h"
+#include "base/tarlocale.h"
 
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
-#include <locale.h>
 #include <string.h>
 
 #define BLOCK 512
 #define END_SIZE (2 * BLOCK)
-
-/* In the C locale libarchive 3.6 crashes on names that are not ASCII; the host's locale is not
- * ours to set, a thread's own is. */
-static locale_t enter_utf8(void)
-{
-    static gsize once;
-    static locale_t utf8;
-    if (g_once_init_enter(&once)) {
-        utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-        g_once_init_leave(&once, 1);
-    }
-    return uselocale(utf8);
-}
-
-static void leave_utf8(locale_t before)
-{
-    uselocale(before);
-}
 
 const void *spr_tar_library(void)
 {
@@ -77,10 +59,10 @@ static bool fail_reader(SprTarReader *reader, GError **error)
 bool spr_tar_reader_open(SprTarReader *reader, SprTarEntry *ret_entry, GError **error)
 {
     struct archive_entry *entry = NULL;
-    locale_t before = enter_utf8();
+    locale_t before = spr_tar_enter_utf8();
     bool ok = archive_read_open(reader->archive, reader, NULL, on_pull, NULL) == ARCHIVE_OK &&
               archive_read_next_header(reader->archive, &entry) == ARCHIVE_OK;
-    leave_utf8(before);
+    spr_tar_leave_utf8(before);
     if (!ok)
         return fail_reader(reader, error);
     if (archive_entry_filetype(entry) != AE_IFREG || !archive_entry_size_is_set(entry))
@@ -99,9 +81,9 @@ bool spr_tar_reader_read(SprTarReader *reader, const void **ret_data, gsize *ret
                          GError **error)
 {
     la_int64_t offset;
-    locale_t before = enter_utf8();
+    locale_t before = spr_tar_enter_utf8();
     int rc = archive_read_data_block(reader->archive, ret_data, ret_size, &offset);
-    leave_utf8(before);
+    spr_tar_leave_utf8(before);
     if (rc == ARCHIVE_EOF)
         *ret_size = 0;
     else if (rc != ARCHIVE_OK)
@@ -140,7 +122,7 @@ static la_ssize_t on_head(struct archive *archive, void *ctx, const void *data, 
 /* The header blocks of one entry, as libarchive writes them (pax where ustar does not reach). */
 static bool make_head(const char *name, const SprTarEntry *e, GByteArray *into, GError **error)
 {
-    locale_t before = enter_utf8();
+    locale_t before = spr_tar_enter_utf8();
     struct archive *archive = archive_write_new();
     struct archive_entry *entry = archive_entry_new();
     archive_write_set_format_pax_restricted(archive);
@@ -160,7 +142,7 @@ static bool make_head(const char *name, const SprTarEntry *e, GByteArray *into, 
     archive_write_fail(archive); /* or freeing it would write size zeros */
     archive_write_free(archive);
     archive_entry_free(entry);
-    leave_utf8(before);
+    spr_tar_leave_utf8(before);
     return ok;
 }
 

@@ -17,13 +17,16 @@
 #define SPR_WIRE_MAX_DATA 65536u              /* bytes of a stream in one frame */
 #define SPR_WIRE_MAX_PAYLOAD (65536u + 1024u) /* of every frame but RUN */
 #define SPR_WIRE_MAX_RUN (2u << 20)
-#define SPR_WIRE_MAX_STRINGS 65536u  /* in one RUN */
-#define SPR_WIRE_STDIN_WINDOW 65536u /* what a client may send before the first CREDIT */
-#define SPR_WIRE_INSTANCE 16         /* bytes of the server's random id */
-#define SPR_WIRE_NONCE 16            /* bytes that tell one dialed connection from another */
+#define SPR_WIRE_MAX_STRINGS 65536u   /* in one RUN */
+#define SPR_WIRE_STDIN_WINDOW 65536u  /* what a client may send before the first CREDIT */
+#define SPR_WIRE_FILES_WINDOW 524288u /* the same of a RUN with FILES */
+#define SPR_WIRE_INSTANCE 16          /* bytes of the server's random id */
+#define SPR_WIRE_NONCE 16             /* bytes that tell one dialed connection from another */
 
 /* Features of HELLO. */
-#define SPR_WIRE_FEATURE_DIAL (1u << 0) /* DIAL, and on what it dialed PIPES and DISCARD */
+#define SPR_WIRE_FEATURE_FILES (UINT64_C(1) << 0) /* SPR_WIRE_RUN_FILES */
+#define SPR_WIRE_FEATURE_DIAL (UINT64_C(1) << 1)  /* DIAL, and on what it dialed PIPES and DISCARD \
+                                                   */
 
 /* "C:" is sent by the client, "S:" by the server. Types below 64 open or use a channel; an
  * unknown type ends the connection, so both sides send only what HELLO agreed on. */
@@ -66,9 +69,9 @@ typedef enum {
     SPR_WIRE_PING = 15,
     /* C: nothing. S: DONE, and the server ends; EPERM when it runs the sandbox's main command */
     SPR_WIRE_SHUTDOWN = 16,
-    /* C: u64 process, u64 offset of output, u64 of errors, u32 SPR_WIRE_READY_* that are wanted; flag
-     *    WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's end, the
-     *    command's end */
+    /* C: u64 process, u64 offset of output, u64 of errors, u32 SPR_WIRE_READY_* that are wanted;
+     * flag WAIT. S: DONE with value those that are so: bytes from the offset on or the stream's
+     * end, the command's end */
     SPR_WIRE_WATCH = 17,
     /* C: u8[16] nonce, path of a socket to connect to, NUL-terminated. S: DONE, once it is
      * connected and greeted */
@@ -76,9 +79,9 @@ typedef enum {
     /* C: nothing, but with it up to two descriptors of pipes: what comes out of them is read and
      *    thrown away; no answer */
     SPR_WIRE_DISCARD = 19,
-    /* From a relay, in place of HELLO, with two descriptors: the connection goes on over these, one
-     * to read and one to write. It ends when either ends, or the relay's own does. No answer */
-    SPR_WIRE_RELAY = 20,
+    /* C: before HELLO, by a relay of the program itself: with two descriptors from which and to
+     *    which all further frames go. No answer; the socket stays open as long as they do */
+    SPR_WIRE_LEND = 20,
 
     /* S: u64 process, u32 pid */
     SPR_WIRE_STARTED = 64,
@@ -97,7 +100,6 @@ typedef enum {
     SPR_WIRE_PROCESS = 70,
     /* S: u32 errno; the server closes the connection after it */
     SPR_WIRE_ERROR = 71
-    /* From 128 on: files, by a feature bit of HELLO. */
 } SprWireType;
 
 typedef enum {
@@ -125,11 +127,12 @@ enum {
 enum {
     SPR_WIRE_RUN_SHELL = 1u << 0, /* argv is one string for /bin/sh -c */
     SPR_WIRE_RUN_WAIT_BACKGROUND = 1u << 1,
-    SPR_WIRE_RUN_DETACHED = 1u << 2,    /* answered by STARTED; outlives the connection */
-    SPR_WIRE_RUN_STDIN = 1u << 3,       /* fed by the client; else end of file at once */
-    SPR_WIRE_RUN_HOLD = 1u << 4,        /* detached: wait rather than drop */
+    SPR_WIRE_RUN_DETACHED = 1u << 2,     /* answered by STARTED; outlives the connection */
+    SPR_WIRE_RUN_STDIN = 1u << 3,        /* fed by the client; else end of file at once */
+    SPR_WIRE_RUN_HOLD = 1u << 4,         /* detached: wait rather than drop */
     SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5, /* detached: retain 0 bytes; else 0 means the default */
-    SPR_WIRE_RUN_PIPES = 1u << 6 /* two descriptors come with it: the command's output and errors */
+    SPR_WIRE_RUN_FILES = 1u << 6,        /* no command but a request of filerecords.h; alone */
+    SPR_WIRE_RUN_PIPES = 1u << 7 /* two descriptors come with it: the command's output and errors */
 };
 
 typedef enum {

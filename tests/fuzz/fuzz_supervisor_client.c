@@ -3,6 +3,7 @@
  * and a list wait for it. What comes of it is a result or a one-line error; nothing is believed.
  */
 #include "base/error.h"
+#include "supervisor/client/files.h"
 #include "supervisor/client/process.h"
 #include "supervisor/protocol.h"
 
@@ -164,6 +165,37 @@ static void try_process(SprSupervisor *supervisor, const SprWait *wait)
         require_error(g_steal_pointer(&error));
 }
 
+static bool take_entry(void *ctx, const SprFileEntry *entry)
+{
+    require(entry->path[0] != '\0' && entry->mode <= 07777);
+    return ++*(int *)ctx < 100;
+}
+
+static SprSourceStatus no_bytes(void *ctx, void *buffer, gsize room, gsize *ret_count)
+{
+    *ret_count = 0;
+    return SPR_SOURCE_OK;
+}
+
+static void try_files(SprSupervisor *supervisor, const SprWait *wait)
+{
+    GError *error = NULL;
+    guint64 taken = 0;
+    int entries = 0;
+    SprSink sink = {&taken, count};
+    SprFileEntry entry;
+    SprSource source = {NULL, -1, no_bytes};
+    SprFileWrite files[] = {{"/a", 0, &source, 0}, {"/b", 0644, &source, 0}};
+    if (!spr_files_read(supervisor, &(SprFileRange){"/f", 0, 0}, &sink, wait, &entry, &error))
+        require_error(g_steal_pointer(&error));
+    else
+        require(entry.length == taken);
+    if (!spr_files_list(supervisor, "/d", 0, take_entry, &entries, wait, &error))
+        require_error(g_steal_pointer(&error));
+    if (!spr_files_write(supervisor, files, 2, wait, &error))
+        require_error(g_steal_pointer(&error));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static Fake fake;
@@ -192,7 +224,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (data[0] & 2)
         try_exec(supervisor, &wait);
-    try_process(supervisor, &wait);
+    if (data[0] & 4)
+        try_files(supervisor, &wait);
+    else
+        try_process(supervisor, &wait);
     spr_supervisor_unref(supervisor);
     return 0;
 }

@@ -54,7 +54,7 @@ static void send_frame(int fd, SprWireHeader header, const void *payload)
     spr_wire_put_header(bytes, header);
     if (header.size > 0)
         memcpy(bytes + SPR_WIRE_HEADER, payload, header.size);
-    (void)!send(fd, bytes, SPR_WIRE_HEADER + header.size, MSG_NOSIGNAL);
+    (void)!write(fd, bytes, SPR_WIRE_HEADER + header.size);
 }
 
 static void greet(int fd, const uint8_t nonce[SPR_WIRE_NONCE])
@@ -191,38 +191,58 @@ static void answer_run(int fd, int manner)
     static uint8_t garbage[65536];
     memset(garbage, 0xff, sizeof garbage);
     if (manner == 'g')
-        (void)!send(fd, garbage, sizeof garbage, MSG_NOSIGNAL);
+        (void)!write(fd, garbage, sizeof garbage);
     for (int i = 0; i < 50 && manner == 'd'; i++)
         send_descriptors(fd);
 }
 
-static void serve_one(int fd, int manner)
+static void serve_one(int in, int out, int manner)
 {
     static uint8_t payload[SPR_WIRE_MAX_RUN];
     uint8_t head[SPR_WIRE_HEADER], done[16] = {0};
     int direct = -1;
-    while (read_whole(fd, head, sizeof head)) {
+    while (read_whole(in, head, sizeof head)) {
         SprWireHeader header = spr_wire_get_header(head);
-        if (header.size > sizeof payload || !read_whole(fd, payload, header.size))
+        if (header.size > sizeof payload || !read_whole(in, payload, header.size))
             return;
         if (header.type == SPR_WIRE_HELLO)
-            greet(fd, payload);
+            greet(out, payload);
         if (header.type == SPR_WIRE_RUN)
-            answer_run(fd, manner);
+            answer_run(out, manner);
         if (header.type == SPR_WIRE_DIAL) {
             direct = dial((const char *)payload + SPR_WIRE_NONCE);
             greet(direct, payload);
             fcntl(direct, F_SETFL, 0);
-            send_frame(fd,
+            send_frame(out,
                        (SprWireHeader){
                            .size = sizeof done, .channel = header.channel, .type = SPR_WIRE_DONE},
                        done);
             if (fork() == 0) {
-                serve_one(direct, manner);
+                serve_one(direct, direct, manner);
                 _exit(0);
             }
         }
     }
+}
+
+/* A relay's two pipes come with its first frame. */
+static void serve_relay(int fd, int manner)
+{
+    uint8_t frame[SPR_WIRE_HEADER];
+    int lent[2];
+    union {
+        char bytes[CMSG_SPACE(sizeof lent)];
+        struct cmsghdr align;
+    } space;
+    struct iovec iov = {frame, sizeof frame};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = space.bytes,
+                         .msg_controllen = sizeof space.bytes};
+    if (recvmsg(fd, &msg, 0) != sizeof frame || !CMSG_FIRSTHDR(&msg))
+        return;
+    memcpy(lent, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof lent);
+    serve_one(lent[0], lent[1], manner);
 }
 
 /* In place of the supervisor that was killed, for relays to find. */
@@ -243,7 +263,7 @@ static int serve(int manner)
         dup2(null, i);
     for (int fd; (fd = accept(listener, NULL, NULL)) >= 0; close(fd)) {
         if (fork() == 0) {
-            serve_one(fd, manner);
+            serve_relay(fd, manner);
             _exit(0);
         }
     }

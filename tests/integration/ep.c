@@ -16,6 +16,7 @@
 
 #define LABEL "sprov-test-run"
 #define RUN_VARIABLE "SPROV_TEST_RUN"
+#define MODE_VARIABLE "SPROV_TEST_SUPERVISOR" /* the option "supervisor", where a test sets none */
 
 /* ------------------------------------------------------------------- small things */
 
@@ -227,11 +228,16 @@ const sprov_api *ep_api(void)
     return entry()->api;
 }
 
+const void *ep_extension(const char *id)
+{
+    const void *extension = entry()->get_extension(id);
+    cr_assert_not_null(extension, "%s", id);
+    return extension;
+}
+
 const sprov_ext_lifecycle *ep_lifecycle(void)
 {
-    const sprov_ext_lifecycle *extension = entry()->get_extension(SPROV_EXT_LIFECYCLE);
-    cr_assert_not_null(extension);
-    return extension;
+    return ep_extension(SPROV_EXT_LIFECYCLE);
 }
 
 static sprov_provider *open_provider(const char *host, const char *more)
@@ -273,8 +279,10 @@ sprov_sandbox *ep_create(sprov_provider *provider, const char *id, const char *m
     sprov_sandbox *sandbox = NULL;
     sprov_error error = SPROV_INIT(sprov_error);
     bool has_image = more && strstr(more, "\"image\":");
-    char *options = ep_format("{\"id\":\"%s\",\"labels\":{\"" LABEL "\":\"%s\"}%s%s%s}", id,
+    const char *mode = more && strstr(more, "\"supervisor\":") ? NULL : getenv(MODE_VARIABLE);
+    char *options = ep_format("{\"id\":\"%s\",\"labels\":{\"" LABEL "\":\"%s\"}%s%s%s%s}", id,
                               getenv(RUN_VARIABLE), has_image ? "" : ",\"image\":\"" EP_DEBIAN "\"",
+                              mode ? ep_format(",\"supervisor\":\"%s\"", mode) : "",
                               more ? "," : "", more ? more : "");
     cr_assert_eq(ep_api()->create(provider, options, NULL, &sandbox, &error), SPROV_OK, "%s",
                  error.message);

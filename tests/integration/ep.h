@@ -17,6 +17,7 @@
 /* ------------------------------------------------------------------- the provider */
 
 const sprov_api *ep_api(void);
+const void *ep_extension(const char *id); /* has to be there */
 const sprov_ext_lifecycle *ep_lifecycle(void);
 
 /* The provider of DOCKER_HOST; fails the test when nothing answers there. */

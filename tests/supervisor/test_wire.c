@@ -4,6 +4,7 @@
 #include "supervisor/protocol.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -167,6 +168,83 @@ Test(wire, more_input_than_credit_ends_it)
                   (SprWireHeader){.size = SPR_WIRE_MAX_DATA, .channel = 1, .type = SPR_WIRE_STDIN},
                   data);
     cr_expect(ends(bytes));
+}
+
+/* A relay's first frame, with these descriptors beside it. */
+static bool send_lend(int fd, const int *given, size_t count)
+{
+    guint8 frame[SPR_WIRE_HEADER];
+    spr_wire_put_header(frame, (SprWireHeader){.type = SPR_WIRE_LEND});
+    union {
+        char bytes[CMSG_SPACE(8 * sizeof(int))];
+        struct cmsghdr align;
+    } space = {{0}};
+    struct iovec iov = {frame, sizeof frame};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (count > 0) {
+        msg.msg_control = space.bytes;
+        msg.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        *c = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
+                              .cmsg_type = SCM_RIGHTS,
+                              .cmsg_len = CMSG_LEN(count * sizeof(int))};
+        memcpy(CMSG_DATA(c), given, count * sizeof(int));
+    }
+    return sendmsg(fd, &msg, MSG_NOSIGNAL) == sizeof frame;
+}
+
+static bool is_closed_within(int fd, int ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    char bytes[64];
+    while (poll(&p, 1, ms) > 0) {
+        if (recv(fd, bytes, sizeof bytes, MSG_DONTWAIT) <= 0)
+            return true;
+    }
+    return false;
+}
+
+Test(wire, what_is_lent_must_be_two_pipes)
+{
+    int ends[2], file = open("/dev/null", O_RDWR | O_CLOEXEC);
+    cr_assert(pipe2(ends, O_CLOEXEC) == 0 && file >= 0);
+    int five[] = {ends[0], ends[1], ends[1], ends[1], ends[1]};
+    const struct {
+        int fds[5];
+        size_t count;
+    } refused[] = {{{0}, 0}, {{ends[0]}, 1}, {{file, ends[1]}, 2}, {{ends[0], file}, 2}};
+    for (size_t i = 0; i < G_N_ELEMENTS(refused); i++) {
+        int fd = sandbox_socket(&sandbox);
+        cr_expect(send_lend(fd, refused[i].fds, refused[i].count));
+        cr_expect(is_closed_within(fd, 10000), "%zu", i);
+        close(fd);
+    }
+    int fd = sandbox_socket(&sandbox);
+    cr_expect(send_lend(fd, five, G_N_ELEMENTS(five)));
+    cr_expect(send_lend(fd, five, G_N_ELEMENTS(five)));
+    cr_expect(is_closed_within(fd, 10000), "the relay's socket carries nothing more");
+    close(fd);
+    close(ends[0]);
+    close(ends[1]);
+    close(file);
+}
+
+Test(wire, the_end_of_a_relay_ends_what_it_lent)
+{
+    int in[2], out[2], fd = sandbox_socket(&sandbox);
+    cr_assert(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
+    cr_assert(send_lend(fd, (int[]){in[0], out[1]}, 2));
+    close(in[0]);
+    close(out[1]);
+    g_autoptr(GByteArray) hello = g_byte_array_new();
+    put_hello(hello, 1, 1);
+    cr_assert(write(in[1], hello->data, hello->len) == (ssize_t)hello->len);
+    char answer[256];
+    cr_expect_gt(read(out[0], answer, sizeof answer), 0, "it answers through what was lent");
+    close(fd);
+    cr_expect_eq(read(out[0], answer, sizeof answer), 0, "and lets it go");
+    close(in[1]);
+    close(out[0]);
 }
 
 Test(wire, frames_for_what_is_over_are_let_pass)

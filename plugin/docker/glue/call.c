@@ -20,8 +20,7 @@ void glue_leave_callback(const sprov_provider *before)
     inside = before;
 }
 
-void glue_emit(const sprov_provider *provider, sprov_text_fn emit, void *emit_ctx,
-               const char *text)
+void glue_emit(const sprov_provider *provider, sprov_text_fn emit, void *emit_ctx, const char *text)
 {
     const sprov_provider *before = glue_enter_callback(provider);
     emit(emit_ctx, text, strlen(text));
@@ -75,7 +74,11 @@ static bool take_cancel(GlueCall *gc, const sprov_cancel *from)
         return true;
     if (!glue_take_table(&cancel, sizeof cancel, from, "call->cancel", &gc->failure))
         return false;
-    gc->wait.cancel_fd = cancel.fd >= 0 ? cancel.fd : -1;
+    if (cancel.fd <= 0 && !cancel.is_cancelled)
+        return spr_fail(&gc->failure, SPR_E_INVALID_ARGUMENT, "no-cancel",
+                        "call->cancel has neither an fd above 0 nor is_cancelled: set one, or "
+                        "leave cancel NULL");
+    gc->wait.cancel_fd = cancel.fd > 0 ? cancel.fd : -1;
     gc->wait.is_cancelled = cancel.is_cancelled;
     gc->wait.cancel_ctx = cancel.ctx;
     return true;
@@ -115,8 +118,7 @@ static bool check_thread(GlueCall *gc, const sprov_provider *provider)
     return true;
 }
 
-static bool begin(GlueCall *gc, sprov_provider *provider, const sprov_call *call,
-                  gint64 default_ms)
+static bool begin(GlueCall *gc, sprov_provider *provider, const sprov_call *call, gint64 default_ms)
 {
     if (!check_thread(gc, provider) || !take_call(gc, call, default_ms))
         return false;

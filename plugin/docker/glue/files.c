@@ -1,131 +1,153 @@
-/* read_file() and write_file() of the core vtable. */
-#include "glue/glue.h"
+/* The extension sprov.files/1. */
+#include "glue/extensions.h"
 
-#include "sandbox/files.h"
+#include "sandbox/filecalls.h"
 
-static bool check_path(const char *path, GError **error)
-{
-    return (path && *path) || spr_fail(error, SPR_E_INVALID_ARGUMENT, "no-path",
-                                       "the request has no path");
-}
+#define CONTROL_LIMIT_MS (30 * 1000)
 
-static bool run_work(GlueCall *gc, const DkrWork *work)
-{
-    DkrStartHooks hooks = glue_start_hooks(gc);
-    return dkr_sandbox_work(gc->sandbox->sandbox, gc->ready_flags, &hooks, &gc->wait, work,
-                            &gc->failure);
-}
+G_STATIC_ASSERT((int)DKR_FILES_RECURSIVE == (int)SPROV_FILES_RECURSIVE);
+G_STATIC_ASSERT((int)DKR_FILES_NO_FOLLOW == (int)SPROV_FILES_NO_FOLLOW);
+G_STATIC_ASSERT((int)DKR_FILES_MISSING_OK == (int)SPROV_FILES_MISSING_OK);
 
-/* ---------------------------------------------------------------------------- read */
-
+/* One call: its arguments, as many as it has. */
 typedef struct {
-    GlueCall *gc;
-    sprov_read_request request;
-    GlueSink sink;
-    DkrReadResult result;
-} Read;
-
-static bool read_attempt(void *ctx, DkrLife *life, GError **error)
-{
-    Read *read = ctx;
-    DkrSink sink = glue_sink(&read->sink);
-    return dkr_file_read(&read->gc->provider->context, life, read->request.path,
-                         read->request.offset, read->request.max_bytes, &sink, &read->gc->wait,
-                         &read->result, error);
-}
-
-static bool read_may_repeat(void *ctx)
-{
-    return !((const Read *)ctx)->sink.touched;
-}
-
-static bool take_read(Read *read, const sprov_read_request *from, GError **error)
-{
-    sprov_read_request *r = &read->request;
-    if (!glue_take_request(r, sizeof *r, from, "request", error) || !check_path(r->path, error) ||
-        !glue_check_pointer(r->sink, "request->sink", error))
-        return false;
-    if (r->reserved != 0)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "reserved",
-                        "request: a reserved member is not zero");
-    return glue_take_sink(&read->sink, read->gc->provider, r->sink, "request->sink", error);
-}
-
-static bool run_read(Read *read, sprov_read_result *result)
-{
-    DkrWork work = {read_attempt, read_may_repeat, read};
-    bool ok = run_work(read->gc, &work);
-    if (ok && result) {
-        result->mode = read->result.mode;
-        result->size = read->result.size;
-        result->mtime_ns = read->result.mtime_ns;
-        result->count = read->result.count;
-    }
-    glue_sink_done(&read->sink);
-    return ok;
-}
-
-sprov_status glue_read_file(sprov_sandbox *sandbox, const sprov_read_request *request,
-                            const sprov_call *call, sprov_read_result *result,
-                            sprov_error *error)
-{
     GlueCall gc;
-    Read read = {.gc = &gc};
-    bool ok = glue_begin_sandbox(&gc, sandbox, call, -1, error) &&
-              glue_check_result(result, sizeof *result, "result", &gc.failure) &&
-              take_read(&read, request, &gc.failure) && run_read(&read, result);
-    return glue_end(&gc, ok);
+    const char *path, *to;
+    guint mode, flags;
+    sprov_text_fn emit;
+    void *emit_ctx;
+    bool touched; /* emit was called, or something may have been changed */
+} Call;
+
+static void emit_json(void *ctx, const char *json)
+{
+    Call *call = ctx;
+    call->touched = true;
+    glue_emit(call->gc.provider, call->emit, call->emit_ctx, json);
 }
 
-/* --------------------------------------------------------------------------- write */
-
-typedef struct {
-    GlueCall *gc;
-    sprov_write_request request;
-    GlueSource source;
-} Write;
-
-static bool write_attempt(void *ctx, DkrLife *life, GError **error)
+static bool may_repeat(void *ctx)
 {
-    Write *write = ctx;
-    DkrSource source = glue_source(&write->source);
-    return dkr_file_write(&write->gc->provider->context, life, write->request.path,
-                          write->request.mode, write->source.source.size, &source,
-                          &write->gc->wait, error);
+    return !((const Call *)ctx)->touched;
 }
 
-static bool write_may_repeat(void *ctx)
+static bool check(Call *call, guint allowed)
 {
-    return !((const Write *)ctx)->source.touched;
-}
-
-static bool take_write(Write *write, const sprov_write_request *from, GError **error)
-{
-    sprov_write_request *r = &write->request;
-    if (!glue_take_request(r, sizeof *r, from, "request", error) || !check_path(r->path, error) ||
-        !glue_check_pointer(r->source, "request->source", error))
+    GError **error = &call->gc.failure;
+    if (!glue_check_path(call->path, error))
         return false;
-    if (r->mode > 0777)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "bad-mode",
-                        "mode 0%o: permission bits go from 0001 to 0777", r->mode);
-    return glue_take_source(&write->source, write->gc->provider, r->source, "request->source",
+    return !(call->flags & ~allowed) ||
+           spr_fail(error, SPR_E_INVALID_ARGUMENT, "unknown-flag",
+                    "flags 0x%x has bits that this function does not take", call->flags);
+}
+
+static bool work(Call *call, bool (*attempt)(void *ctx, DkrLife *life, GError **error))
+{
+    DkrWork work = {attempt, may_repeat, call};
+    return glue_work(&call->gc, &work);
+}
+
+/* ------------------------------------------------------------------------- stat and list */
+
+static bool attempt_stat(void *ctx, DkrLife *life, GError **error)
+{
+    Call *call = ctx;
+    return dkr_files_stat(&call->gc.provider->context, life, call->path, call->flags, emit_json,
+                          call, &call->gc.wait, error);
+}
+
+static sprov_status files_stat(sprov_sandbox *sandbox, const char *path, uint32_t flags,
+                               const sprov_call *call, sprov_text_fn emit, void *emit_ctx,
+                               sprov_error *error)
+{
+    Call c = {.path = path, .flags = flags, .emit = emit, .emit_ctx = emit_ctx};
+    bool ok = glue_begin_sandbox(&c.gc, sandbox, call, CONTROL_LIMIT_MS, error) &&
+              glue_check_pointer((const void *)emit, "emit", &c.gc.failure) &&
+              check(&c, SPROV_FILES_NO_FOLLOW | SPROV_FILES_MISSING_OK) && work(&c, attempt_stat);
+    return glue_end(&c.gc, ok);
+}
+
+static bool attempt_list(void *ctx, DkrLife *life, GError **error)
+{
+    Call *call = ctx;
+    return dkr_files_list(&call->gc.provider->context, life, call->path, call->flags, emit_json,
+                          call, &call->gc.wait, error);
+}
+
+static sprov_status files_list(sprov_sandbox *sandbox, const char *path, uint32_t flags,
+                               const sprov_call *call, sprov_text_fn emit, void *emit_ctx,
+                               sprov_error *error)
+{
+    Call c = {.path = path, .flags = flags, .emit = emit, .emit_ctx = emit_ctx};
+    bool ok = glue_begin_sandbox(&c.gc, sandbox, call, CONTROL_LIMIT_MS, error) &&
+              glue_check_pointer((const void *)emit, "emit", &c.gc.failure) &&
+              check(&c, SPROV_FILES_RECURSIVE | SPROV_FILES_MISSING_OK) && work(&c, attempt_list);
+    return glue_end(&c.gc, ok);
+}
+
+/* ------------------------------------------------------------------------------- changes */
+
+static bool attempt_make_directory(void *ctx, DkrLife *life, GError **error)
+{
+    Call *call = ctx;
+    return dkr_files_make_directory(&call->gc.provider->context, life, call->path, call->mode,
+                                    call->flags, &call->gc.wait, error);
+}
+
+static bool check_mode(Call *call)
+{
+    return call->mode <= 0777 ||
+           spr_fail(&call->gc.failure, SPR_E_INVALID_ARGUMENT, "bad-mode",
+                    "mode 0%o: permission bits go from 0001 to 0777", call->mode);
+}
+
+static sprov_status files_make_directory(sprov_sandbox *sandbox, const char *path, uint32_t mode,
+                                         uint32_t flags, const sprov_call *call, sprov_error *error)
+{
+    Call c = {.path = path, .mode = mode, .flags = flags};
+    bool ok = glue_begin_sandbox(&c.gc, sandbox, call, CONTROL_LIMIT_MS, error) &&
+              check(&c, SPROV_FILES_RECURSIVE) && check_mode(&c) &&
+              work(&c, attempt_make_directory);
+    return glue_end(&c.gc, ok);
+}
+
+static bool attempt_remove(void *ctx, DkrLife *life, GError **error)
+{
+    Call *call = ctx;
+    return dkr_files_remove(&call->gc.provider->context, life, call->path, call->flags,
+                            &call->gc.wait, error);
+}
+
+static sprov_status files_remove(sprov_sandbox *sandbox, const char *path, uint32_t flags,
+                                 const sprov_call *call, sprov_error *error)
+{
+    Call c = {.path = path, .flags = flags};
+    bool ok = glue_begin_sandbox(&c.gc, sandbox, call, CONTROL_LIMIT_MS, error) &&
+              check(&c, SPROV_FILES_RECURSIVE | SPROV_FILES_MISSING_OK) && work(&c, attempt_remove);
+    return glue_end(&c.gc, ok);
+}
+
+static bool attempt_rename(void *ctx, DkrLife *life, GError **error)
+{
+    Call *call = ctx;
+    return dkr_files_rename(&call->gc.provider->context, life, call->path, call->to, &call->gc.wait,
                             error);
 }
 
-static bool run_write(Write *write)
+static sprov_status files_rename(sprov_sandbox *sandbox, const char *from, const char *to,
+                                 const sprov_call *call, sprov_error *error)
 {
-    DkrWork work = {write_attempt, write_may_repeat, write};
-    bool ok = run_work(write->gc, &work);
-    glue_source_done(&write->source);
-    return ok;
+    Call c = {.path = from, .to = to};
+    bool ok = glue_begin_sandbox(&c.gc, sandbox, call, CONTROL_LIMIT_MS, error) && check(&c, 0) &&
+              glue_check_path(to, &c.gc.failure) && work(&c, attempt_rename);
+    return glue_end(&c.gc, ok);
 }
 
-sprov_status glue_write_file(sprov_sandbox *sandbox, const sprov_write_request *request,
-                             const sprov_call *call, sprov_error *error)
-{
-    GlueCall gc;
-    Write write = {.gc = &gc};
-    bool ok = glue_begin_sandbox(&gc, sandbox, call, -1, error) &&
-              take_write(&write, request, &gc.failure) && run_write(&write);
-    return glue_end(&gc, ok);
-}
+const sprov_ext_files glue_files = {
+    .struct_size = sizeof(sprov_ext_files),
+    .stat = files_stat,
+    .list = files_list,
+    .make_directory = files_make_directory,
+    .remove = files_remove,
+    .rename = files_rename,
+};

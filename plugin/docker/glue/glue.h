@@ -100,6 +100,12 @@ void glue_on_progress(void *ctx, const char *json);
 /* SPR_E_INVALID_ARGUMENT when a pointer that must be there is NULL. */
 bool glue_check_pointer(const void *pointer, const char *what, GError **error);
 
+/* The same for a path, which must not be empty. */
+bool glue_check_path(const char *path, GError **error);
+
+/* Does it in the call's sandbox, which is started first where that is allowed. */
+bool glue_work(GlueCall *gc, const DkrWork *work);
+
 void glue_sandbox_ref(sprov_sandbox *sandbox);
 void glue_sandbox_unref(sprov_sandbox *sandbox);
 
@@ -129,6 +135,10 @@ DkrSink glue_sink(GlueSink *sink);
 DkrSource glue_source(GlueSource *source);
 void glue_sink_done(const GlueSink *sink);
 void glue_source_done(const GlueSource *source);
+
+/* A request to write a file, checked and copied (transfer.c). */
+bool glue_take_write(sprov_write_request *into, GlueSource *source, const sprov_provider *provider,
+                     const sprov_write_request *from, GError **error);
 
 /* ------------------------------------------------------------------------- vtables */
 

@@ -13,3 +13,10 @@ DkrStartHooks glue_start_hooks(GlueCall *gc)
     return (DkrStartHooks){
         .resolve_template = glue_resolve_template, .progress = glue_on_progress, .ctx = gc};
 }
+
+bool glue_work(GlueCall *gc, const DkrWork *work)
+{
+    DkrStartHooks hooks = glue_start_hooks(gc);
+    return dkr_sandbox_work(gc->sandbox->sandbox, gc->ready_flags, &hooks, &gc->wait, work,
+                            &gc->failure);
+}

@@ -67,7 +67,7 @@ static bool read_source(void *ctx, void *buffer, gsize capacity, gsize *ret_size
         *ret_size = count;
         return check_count(source, count == 0, error);
     }
-    if (status == SPROV_SOURCE_AGAIN && source->source.fd >= 0) {
+    if (status == SPROV_SOURCE_AGAIN && source->source.fd > 0) {
         *ret_again_fd = source->source.fd;
         return true;
     }

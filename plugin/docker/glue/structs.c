@@ -49,6 +49,12 @@ bool glue_check_pointer(const void *pointer, const char *what, GError **error)
     return pointer || spr_fail(error, SPR_E_INVALID_ARGUMENT, "null", "%s is NULL", what);
 }
 
+bool glue_check_path(const char *path, GError **error)
+{
+    return (path && *path) || spr_fail(error, SPR_E_INVALID_ARGUMENT, "no-path",
+                                       "the request has no path");
+}
+
 bool glue_take_table(void *into, gsize known_size, const void *from, const char *what,
                      GError **error)
 {

@@ -313,23 +313,52 @@ static bool check_may_write(const DkrFileFacts *facts, const char *path, bool in
                     "%s: the sandbox's user may not write there", path);
 }
 
+static bool must_be_in_place(const DkrFileFacts *facts)
+{
+    return !facts->may_write_directory || (facts->kind == DKR_FILE_REGULAR &&
+                                           dkr_file_is_mount(facts->mountinfo, facts->path));
+}
+
+static bool write_probed(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
+                         const char *path, guint mode, guint64 size, const DkrSource *source,
+                         const SprWait *wait, GError **error)
+{
+    bool exists = facts->kind == DKR_FILE_REGULAR, in_place = must_be_in_place(facts);
+    if (!check_may_write(facts, path, in_place, error))
+        return false;
+    guint wanted = mode ? mode : exists ? facts->mode & 07777 : DEFAULT_MODE;
+    Meter meter = {.source = source, .announced = size};
+    bool ok = in_place ? write_in_place(venue, life, facts, wanted, &meter, wait, error)
+                       : replace(venue, life, facts, wanted, &meter, wait, error);
+    if (!ok)
+        g_prefix_error(error, "%s: ", path);
+    return ok;
+}
+
 bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *path, guint mode,
                     guint64 size, const DkrSource *source, const SprWait *wait, GError **error)
 {
     const DkrVenue at = dkr_life_venue(life, context), *venue = &at;
     g_auto(DkrFileFacts) facts = {0};
-    if (!probe(venue, life, path, "write", wait, &facts, error))
+    return probe(venue, life, path, "write", wait, &facts, error) &&
+           write_probed(venue, life, &facts, path, mode, size, source, wait, error);
+}
+
+bool dkr_file_write_by_archive(const DkrContext *context, const DkrLife *life, const char *path,
+                               guint mode, guint64 size, const DkrSource *source,
+                               const SprWait *wait, bool *ret_done, GError **error)
+{
+    const DkrVenue at = dkr_life_venue(life, context), *venue = &at;
+    g_auto(DkrFileFacts) facts = {0};
+    g_autoptr(GError) why = NULL;
+    bool found = probe(venue, life, path, "write", wait, &facts, &why);
+    *ret_done = found ? in_archive(life, &facts) && !must_be_in_place(&facts)
+                      : why->code != SPR_E_UNSUPPORTED;
+    if (!*ret_done)
+        return true;
+    if (!found) {
+        g_propagate_error(error, g_steal_pointer(&why));
         return false;
-    bool exists = facts.kind == DKR_FILE_REGULAR;
-    bool in_place = !facts.may_write_directory ||
-                    (exists && dkr_file_is_mount(facts.mountinfo, facts.path));
-    if (!check_may_write(&facts, path, in_place, error))
-        return false;
-    guint wanted = mode ? mode : exists ? facts.mode & 07777 : DEFAULT_MODE;
-    Meter meter = {.source = source, .announced = size};
-    bool ok = in_place ? write_in_place(venue, life, &facts, wanted, &meter, wait, error)
-                       : replace(venue, life, &facts, wanted, &meter, wait, error);
-    if (!ok)
-        g_prefix_error(error, "%s: ", path);
-    return ok;
+    }
+    return write_probed(venue, life, &facts, path, mode, size, source, wait, error);
 }

@@ -21,20 +21,24 @@ static SprFlow write_sink(void *ctx, const void *data, gsize size)
     return sink->write(sink->ctx, data, size) ? SPR_FLOW_CONTINUE : SPR_FLOW_STOP;
 }
 
-typedef struct {
-    const DkrSource *source;
-    SprSource adapted;
-    GError *error;
-} Feed;
+SprSink dkr_supervisor_sink(const DkrSink *sink)
+{
+    return (SprSink){(void *)sink, write_sink};
+}
 
 static SprSourceStatus read_source(void *ctx, void *buffer, gsize room, gsize *ret_count)
 {
-    Feed *feed = ctx;
+    DkrFeed *feed = ctx;
     int again_fd = -1;
     if (!feed->source->read(feed->source->ctx, buffer, room, ret_count, &again_fd, &feed->error))
         return SPR_SOURCE_GIVE_UP;
     feed->adapted.fd = again_fd;
     return *ret_count == 0 && again_fd >= 0 ? SPR_SOURCE_AGAIN : SPR_SOURCE_OK;
+}
+
+void dkr_feed_init(DkrFeed *feed, const DkrSource *source)
+{
+    *feed = (DkrFeed){.source = source, .adapted = {feed, -1, read_source}};
 }
 
 /* ------------------------------------------------------------------------ supervised */
@@ -61,8 +65,7 @@ bool dkr_venue_is_over(const DkrVenue *venue)
     return over;
 }
 
-/* Its connection broke: with its container, or alone? */
-static bool fail_broken(const DkrVenue *venue, GError *why, GError **error)
+bool dkr_venue_fail_broken(const DkrVenue *venue, GError *why, GError **error)
 {
     if (!dkr_venue_is_over(venue)) {
         spr_error_add_flags(&why, SPR_ERROR_RETRYABLE);
@@ -71,7 +74,7 @@ static bool fail_broken(const DkrVenue *venue, GError *why, GError **error)
     }
     g_error_free(why);
     spr_fail(error, SPR_E_NOT_READY, "sandbox-gone",
-             "the sandbox ended while the command ran: start it again");
+             "the sandbox ended while it was used: start it again");
     spr_error_add_flags(error, SPR_ERROR_SANDBOX_GONE);
     return false;
 }
@@ -122,9 +125,9 @@ static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, con
                         .wait_background = command->wait_background,
                         .on_silence = ask_whether_paused,
                         .silence_ctx = (void *)venue};
-    Feed feed = {.source = &command->source, .adapted = {.fd = -1, .read = read_source}};
-    feed.adapted.ctx = &feed;
-    SprSink out = {(void *)&command->out, write_sink}, err = {(void *)&command->err, write_sink};
+    DkrFeed feed;
+    dkr_feed_init(&feed, &command->source);
+    SprSink out = dkr_supervisor_sink(&command->out), err = dkr_supervisor_sink(&command->err);
     SprExit exit = {0};
     GError *why = NULL;
     bool ok = exec_there(venue, supervisor, &asked, command->source.read ? &feed.adapted : NULL,
@@ -133,7 +136,7 @@ static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, con
     if (ok || !is_start_failure(why, &exit))
         take_exit(&exit, ret_result);
     if (!ok && why->code == SPR_E_IO && !spr_error_is(why, SPR_E_IO, "keeper-lost"))
-        fail_broken(venue, why, error);
+        dkr_venue_fail_broken(venue, why, error);
     else if (!ok && why->code == SPR_E_REFUSED && feed.error) {
         g_error_free(why);
         g_propagate_error(error, g_steal_pointer(&feed.error));
@@ -162,8 +165,7 @@ bool dkr_run(const DkrVenue *venue, const DkrCommand *command, const SprWait *wa
     g_autoptr(SprSupervisor) supervisor = NULL;
     const char *user = NULL;
     *ret_result = (DkrCommandResult){0};
-    if (venue->link &&
-        !dkr_venue_supervisor(venue, command->user, wait, &supervisor, &user, error))
+    if (venue->link && !dkr_venue_supervisor(venue, command->user, wait, &supervisor, &user, error))
         return false;
     if (!supervisor)
         return dkr_command_run(venue->context, venue->container, command, wait, ret_result, error);

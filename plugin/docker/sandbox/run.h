@@ -25,3 +25,18 @@ bool dkr_venue_supervisor(const DkrVenue *venue, const char *user, const SprWait
 
 /* Whether the engine says that its container does not run any more. */
 bool dkr_venue_is_over(const DkrVenue *venue);
+
+/* What a broken connection means: SPR_E_NOT_READY when its container has ended, otherwise why, to be
+ * tried again. Takes why over; returns false. */
+bool dkr_venue_fail_broken(const DkrVenue *venue, GError *why, GError **error);
+
+/* The shapes of supervisor/client for ours, which have to outlive them. */
+SprSink dkr_supervisor_sink(const DkrSink *sink);
+
+typedef struct {
+    const DkrSource *source;
+    SprSource adapted;
+    GError *error; /* why the source gave up; of the owner */
+} DkrFeed;
+
+void dkr_feed_init(DkrFeed *feed, const DkrSource *source);

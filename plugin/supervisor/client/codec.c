@@ -209,6 +209,7 @@ guint8 *spr_codec_run(const SprCommand *command, const SprRunOptions *options, g
         frame, (SprWireHeader){.size = (guint32)size, .channel = channel, .type = SPR_WIRE_RUN});
     guint32 flags = options->flags;
     flags |= command->argv ? 0 : SPR_WIRE_RUN_SHELL;
+    flags |= command->files ? SPR_WIRE_RUN_FILES : 0;
     flags |= command->wait_background ? SPR_WIRE_RUN_WAIT_BACKGROUND : 0;
     const char *const shell[] = {command->command, NULL};
     SprWireWriter w = {frame + SPR_WIRE_HEADER, size, false};

@@ -23,12 +23,13 @@ typedef struct {
     const SprSource *source; /* NULL once it ended */
     const SprSink *sinks[3]; /* by stream */
     SprChannel *channel;
+    GByteArray *first; /* frames that travel together, until they are sent */
     guint64 taken[3], uncredited[3];
-    guint64 stdin_credit;
-    bool source_waits; /* it said AGAIN */
-    bool by_pipes;     /* output comes through these, else in frames */
-    SprTap taps[3];    /* by stream */
-    guint8 *large;     /* LARGE_READ, made for who writes much */
+    guint64 stdin_credit, stdin_window;
+    bool source_waits;  /* it said AGAIN */
+    bool by_pipes;      /* output comes through these, else in frames */
+    SprTap taps[3];     /* by stream */
+    guint8 *large;      /* LARGE_READ, made for who writes much */
     bool heard, pinged; /* the program took the command up; it was asked whether it did */
     gint64 silent_at_us;
     bool done;
@@ -49,6 +50,20 @@ static gint64 with_confirmation(gint64 ms)
     return ms > SPR_NEVER / 4 ? -1 : ms + CONFIRM_MS;
 }
 
+/* Behind RUN, also while that one is not sent yet. */
+static bool send_frame(Exec *exec, SprWireType type, const void *bytes, gsize size, GError **error)
+{
+    if (!exec->first)
+        return spr_channel_send(exec->channel, type, SPR_WIRE_IN, 0, bytes, size, error);
+    guint8 header[SPR_WIRE_HEADER];
+    spr_wire_put_header(header, (SprWireHeader){.size = (guint32)size,
+                                                .channel = spr_channel_id(exec->channel),
+                                                .type = (guint8)type});
+    g_byte_array_append(exec->first, header, sizeof header);
+    g_byte_array_append(exec->first, bytes, (guint)size);
+    return true;
+}
+
 /* Asks for the end of the tree, once. */
 static void end_tree(Exec *exec, GError *reason)
 {
@@ -63,7 +78,7 @@ static void end_tree(Exec *exec, GError *reason)
     spr_wire_put(&w, grace_ms > 0 ? SIGTERM : SIGKILL, 4);
     spr_wire_put(&w, SPR_WIRE_TREE, 4);
     spr_wire_put(&w, (guint64)grace_ms, 8);
-    spr_channel_send(exec->channel, SPR_WIRE_KILL, SPR_WIRE_IN, 0, payload, sizeof payload, NULL);
+    send_frame(exec, SPR_WIRE_KILL, payload, sizeof payload, NULL);
     exec->ending = true;
     exec->reason = reason;
     exec->source = NULL;
@@ -75,7 +90,8 @@ static void refuse(Exec *exec, const char *who)
     GError *reason = NULL;
     spr_fail(&reason, SPR_E_REFUSED, "refused", "the caller's %s asked to stop", who);
     end_tree(exec, reason);
-    exec->sinks[SPR_WIRE_OUT] = exec->sinks[SPR_WIRE_ERR] = NULL;
+    if (!exec->command->files) /* it tells yet how far it came */
+        exec->sinks[SPR_WIRE_OUT] = exec->sinks[SPR_WIRE_ERR] = NULL;
 }
 
 static bool give_credit(Exec *exec, SprWireStream stream, gsize size, GError **error)
@@ -94,8 +110,13 @@ static bool give_credit(Exec *exec, SprWireStream stream, gsize size, GError **e
 static void hand_out(Exec *exec, SprWireStream stream, const guint8 *data, gsize size)
 {
     const SprSink *sink = exec->sinks[stream];
+    SprFlow flow = SPR_FLOW_CONTINUE;
     exec->taken[stream] += size;
-    if (sink && size > 0 && sink->write(sink->ctx, data, size) != SPR_FLOW_CONTINUE)
+    if (sink && size > 0)
+        flow = sink->write(sink->ctx, data, size);
+    if (flow == SPR_FLOW_ENOUGH)
+        exec->done = true;
+    else if (flow != SPR_FLOW_CONTINUE)
         refuse(exec, "sink");
 }
 
@@ -108,7 +129,7 @@ static bool on_output(Exec *exec, const SprFrame *frame, GError **error)
         exec->uncredited[stream] + r.left > WINDOW)
         return spr_channel_break(exec->channel, "its output has a gap", error);
     hand_out(exec, stream, r.at, r.left);
-    return give_credit(exec, stream, r.left, error);
+    return exec->done || give_credit(exec, stream, r.left, error);
 }
 
 /* ----------------------------------------------------------------------------- own pipes */
@@ -220,7 +241,7 @@ static bool on_frame(Exec *exec, const SprFrame *frame, GError **error)
         return on_start_failed(exec, frame, error);
     case SPR_WIRE_CREDIT:
         exec->stdin_credit += spr_wire_get(&r, 4);
-        if (exec->stdin_credit > SPR_WIRE_STDIN_WINDOW)
+        if (exec->stdin_credit > exec->stdin_window)
             return spr_channel_break(exec->channel, "it gave more credit than it has", error);
         return true;
     case SPR_WIRE_STDIN_GONE:
@@ -250,11 +271,10 @@ static bool feed(Exec *exec, GError **error)
     }
     if (count == 0) {
         exec->source = NULL;
-        return spr_channel_send(exec->channel, SPR_WIRE_STDIN_CLOSE, SPR_WIRE_IN, 0, NULL, 0,
-                                error);
+        return send_frame(exec, SPR_WIRE_STDIN_CLOSE, piece, 0, error);
     }
     exec->stdin_credit -= count;
-    return spr_channel_send(exec->channel, SPR_WIRE_STDIN, SPR_WIRE_IN, 0, piece, count, error);
+    return send_frame(exec, SPR_WIRE_STDIN, piece, count, error);
 }
 
 /* It could not be confirmed, and nobody waits longer. */
@@ -324,8 +344,9 @@ static bool step(Exec *exec, GError **error)
         until = 0;
     SprFrame frame;
     GError *why = NULL;
-    if (!spr_channel_next(exec->channel, &exec->limit, ready, G_N_ELEMENTS(ready), until, &frame,
-                          &why))
+    gint64 stall_ms = exec->source_waits || exec->ending ? 0 : exec->command->stall_ms;
+    SprWait limit = spr_wait_within(&exec->limit, stall_ms > 0 ? stall_ms : -1);
+    if (!spr_channel_next(exec->channel, &limit, ready, G_N_ELEMENTS(ready), until, &frame, &why))
         return on_wait_over(exec, why, error);
     if (ready[SPR_WIRE_IN].revents)
         exec->source_waits = false;
@@ -342,7 +363,7 @@ static bool step(Exec *exec, GError **error)
 static void open_pipes(Exec *exec, int write_ends[2])
 {
     if (!spr_channel_passes_descriptors(exec->channel) || exec->command->rows > 0 ||
-        !spr_tap_open(&exec->taps[SPR_WIRE_OUT], &write_ends[0]))
+        exec->command->files || !spr_tap_open(&exec->taps[SPR_WIRE_OUT], &write_ends[0]))
         return;
     exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], &write_ends[1]);
     if (!exec->by_pipes) {
@@ -361,16 +382,20 @@ static bool send_run(Exec *exec, GError **error)
         options = (SprRunOptions){.flags = options.flags | SPR_WIRE_RUN_PIPES};
     guint8 *frame =
         spr_codec_run(exec->command, &options, spr_channel_id(exec->channel), &size, error);
-    bool sent =
-        frame &&
-        (exec->by_pipes ? spr_channel_send_with(exec->channel, frame, size, write_ends, 2, error)
-                        : spr_channel_send_secret(exec->channel, frame, size, error));
+    bool ok = frame != NULL;
+    exec->first = ok ? g_byte_array_new_take(frame, size) : g_byte_array_new();
+    /* What a file gets is there at once, or soon; a command must not wait for its input. */
+    for (int i = 0; i < 2 && ok && exec->command->files && exec->source && !exec->source_waits; i++)
+        ok = feed(exec, error);
+    g_autoptr(GByteArray) first = g_steal_pointer(&exec->first);
+    if (ok && exec->by_pipes)
+        ok = spr_channel_send_with(exec->channel, first->data, first->len, write_ends, 2, error);
+    else if (ok)
+        ok = spr_channel_send_secret(exec->channel, first->data, first->len, error);
     for (int i = 0; i < 2 && exec->by_pipes; i++)
         close(write_ends[i]);
-    if (frame)
-        explicit_bzero(frame, size);
-    g_free(frame);
-    return sent;
+    explicit_bzero(first->data, first->len);
+    return ok;
 }
 
 static void close_pipes(Exec *exec)
@@ -415,7 +440,10 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .channel = channel,
                  .heard = !command->on_silence,
                  .silent_at_us = spr_deadline_after(SILENT_MS),
-                 .stdin_credit = SPR_WIRE_STDIN_WINDOW};
+                 .stdin_window = SPR_WIRE_STDIN_WINDOW};
+    if (command->files)
+        exec.stdin_window = SPR_WIRE_FILES_WINDOW;
+    exec.stdin_credit = exec.stdin_window;
     bool ok = send_run(&exec, error);
     bool sent = ok;
     while (ok && !exec.done)

@@ -69,7 +69,9 @@ typedef struct {
     gint64 deadline_ms;            /* from its start; below 1: none */
     gint64 grace_ms;               /* between TERM and KILL when it is ended; 0: KILL at once */
     guint16 rows, columns;         /* both nonzero: on a terminal */
+    gint64 stall_ms;               /* so long without a frame is a deadline too; 0: none */
     bool wait_background;          /* ends with the last process of its tree */
+    bool files;                    /* argv is a request of filerecords.h, see files.h */
     /* Asked when the program gives no sign that it has taken the command up, as in a sandbox that
      * is paused: true to wait on, false with an error to end the call. May be NULL. */
     bool (*on_silence)(void *ctx, GError **error);
@@ -78,7 +80,8 @@ typedef struct {
 
 typedef enum {
     SPR_FLOW_CONTINUE = 0,
-    SPR_FLOW_STOP = 1
+    SPR_FLOW_STOP = 1,
+    SPR_FLOW_ENOUGH = 2 /* all there was to wait for: ends well, whatever else may come */
 } SprFlow;
 
 /* Where a stream goes; write may block, which holds back this command and no other. */

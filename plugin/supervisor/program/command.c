@@ -206,7 +206,8 @@ static bool open_streams(SupCommand *command, const SupRun *run, int given[3])
     }
     for (int i = 1; i < 3 && run->flags & SPR_WIRE_RUN_PIPES; i++)
         sup_close(&fds[i]);
-    sup_input_open(&command->input, command, fds[0]);
+    sup_input_open(&command->input, command, fds[0],
+                   run->flags & SPR_WIRE_RUN_FILES ? SPR_WIRE_FILES_WINDOW : SPR_WIRE_STDIN_WINDOW);
     sup_stream_open(&command->out, command, SPR_WIRE_OUT, fds[1]);
     sup_stream_open(&command->err, command, SPR_WIRE_ERR, fds[2]);
     if (!(run->flags & SPR_WIRE_RUN_STDIN))
@@ -441,6 +442,15 @@ void sup_command_end(SupCommand *command, int signal, SprWireScope scope, int64_
         return;
     bool ends = scope == SPR_WIRE_TREE && (signal == SIGKILL || grace_ms > 0);
     command->kill_asked |= ends;
+    if (command->flags & SPR_WIRE_RUN_FILES) {
+        /* Its keeper listens to its streams alone. One that takes bytes still tells how far it
+         * came. */
+        sup_input_close(&command->input);
+        if (!(command->flags & SPR_WIRE_RUN_STDIN))
+            sup_stream_close(&command->out);
+        sup_command_expect_end(command, 0);
+        return;
+    }
     SupMessage message = {
         .type = SUP_KILL, .signal = (uint32_t)signal, .scope = scope, .value = grace_ms};
     sup_keeper_kill(command->keeper, &message);

@@ -22,8 +22,10 @@ bool sup_run_parse(SprWireReader *r, SupRun *run)
     run->strings = (const char *)r->at;
     run->size = r->left;
     bool shell = run->flags & SPR_WIRE_RUN_SHELL;
+    bool files = run->flags & SPR_WIRE_RUN_FILES;
     bool own_streams = run->flags & SPR_WIRE_RUN_DETACHED || run->rows > 0;
     if (r->bad || run->n_argv == 0 || (shell && run->n_argv != 1) ||
+        (files && ((run->flags & ~(SPR_WIRE_RUN_FILES | SPR_WIRE_RUN_STDIN)) || run->rows)) ||
         (own_streams && run->flags & SPR_WIRE_RUN_PIPES) || run->n_argv > SPR_WIRE_MAX_STRINGS ||
         run->n_env > SPR_WIRE_MAX_STRINGS)
         return false;
@@ -127,6 +129,7 @@ bool sup_run_compose(const SupRun *run, SupLaunch *launch, char text[SPR_WIRE_CO
     launch->grace_ms = run->grace_ms;
     launch->wait_background = run->flags & SPR_WIRE_RUN_WAIT_BACKGROUND;
     launch->tell_start = run->flags & SPR_WIRE_RUN_DETACHED;
+    launch->files = run->flags & SPR_WIRE_RUN_FILES;
     launch->terminal = run->rows > 0 && run->columns > 0;
     launch->error = 0;
     launch->step = SPR_WIRE_STEP_NONE;

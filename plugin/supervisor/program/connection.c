@@ -22,7 +22,7 @@
 #define OUT_KEPT 65536u /* of its memory, by a connection with nothing to do */
 #define OUTPUT_PREFIX (SPR_WIRE_HEADER + 8)
 #define OUTPUT_ROOM (SPR_WIRE_MAX_DATA - OUTPUT_PREFIX) /* so that whole frames fill pages */
-#define RELAY_PIPE (256 * 1024)
+#define LENT_PIPE (256 * 1024)
 
 static struct {
     SupLink all;
@@ -133,8 +133,8 @@ void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t 
 static void write_out(SupConnection *connection)
 {
     while (pending(connection) > 0) {
-        ssize_t n = write(connection->sink.fd >= 0 ? connection->sink.fd : connection->watch.fd,
-                          connection->out + connection->out_start, pending(connection));
+        ssize_t n = write(connection->output.fd, connection->out + connection->out_start,
+                          pending(connection));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -160,7 +160,7 @@ static bool greet(SupConnection *connection, const uint8_t *nonce)
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 2);
-    spr_wire_put(&w, SPR_WIRE_FEATURE_DIAL, 8);
+    spr_wire_put(&w, SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL, 8);
     spr_wire_put_bytes(&w, connections.instance, SPR_WIRE_INSTANCE);
     spr_wire_put(&w, (uint64_t)getpid(), 4);
     spr_wire_put(&w, getuid(), 4);
@@ -206,42 +206,39 @@ static bool discard(SupConnection *connection)
     return true;
 }
 
-static void on_sink(SupWatch *watch, uint32_t events)
-{
-    if (events & EPOLLERR)
-        SUP_CONTAINER(SupConnection, sink, watch)->broken = true;
-}
-
-static void on_owner(SupWatch *watch, uint32_t events)
+static void on_lender(SupWatch *watch, uint32_t events)
 {
     (void)events;
-    SUP_CONTAINER(SupConnection, owner, watch)->broken = true;
+    SUP_CONTAINER(SupConnection, lender, watch)->broken = true;
 }
 
-/* Only what can be read and written without waiting. */
-static bool is_stream(int fd)
+/* Only what can be watched and never has to be waited for. */
+static bool is_pipe(int fd)
 {
-    struct stat st;
-    return fd >= 0 && fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) &&
+    struct stat info;
+    return fd >= 0 && fstat(fd, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) &&
            sup_set_nonblocking(fd);
 }
 
-/* The relay has only brought its own streams: there is no copying between us and the client. */
-static bool become_relayed(SupConnection *connection)
+/* From here on the relay only waits: its bytes no longer go through it. */
+static bool take_lent(SupConnection *connection)
 {
     int given[2];
-    bool came = sup_connection_take_given(connection, given);
-    if (!came || !is_stream(given[0]) || !is_stream(given[1])) {
+    if (connection->lender.fd >= 0 || !sup_connection_take_given(connection, given))
+        return false;
+    if (!is_pipe(given[0]) || !is_pipe(given[1])) {
         sup_close(&given[0]);
         sup_close(&given[1]);
         return false;
     }
-    sup_watch_set(&connection->watch, 0);
-    connection->owner.fd = connection->watch.fd;
-    connection->watch.fd = given[0];
-    connection->sink.fd = given[1];
-    fcntl(given[1], F_SETPIPE_SZ, RELAY_PIPE);
-    return sup_watch_set(&connection->owner, EPOLLRDHUP);
+    sup_watch_set(&connection->input, 0);
+    connection->lender = (SupWatch){.fd = connection->input.fd, .ready = on_lender};
+    sup_watch_close(&connection->output);
+    connection->input.fd = given[0];
+    connection->output.fd = given[1];
+    fcntl(given[1], F_SETPIPE_SZ, LENT_PIPE);
+    return sup_watch_set(&connection->lender, EPOLLIN) &&
+           sup_watch_set(&connection->input, EPOLLIN);
 }
 
 static bool shut_down(SupConnection *connection, uint32_t channel)
@@ -259,8 +256,8 @@ static bool shut_down(SupConnection *connection, uint32_t channel)
 static bool serve_frame(SupConnection *connection, SprWireHeader header, const uint8_t *payload)
 {
     SprWireReader r = {payload, header.size, false};
-    if (!connection->greeted && header.type == SPR_WIRE_RELAY && connection->owner.fd < 0)
-        return become_relayed(connection);
+    if (!connection->greeted && header.type == SPR_WIRE_LEND)
+        return take_lent(connection);
     if (!connection->greeted)
         return header.type == SPR_WIRE_HELLO && say_hello(connection, &r);
     switch (header.type) {
@@ -376,11 +373,11 @@ static void keep_given(SupConnection *connection, struct msghdr *msg)
     memcpy(connection->given, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 }
 
-/* From inside the sandbox only a relay has descriptors to give, first of all. */
+/* From inside the sandbox nobody has descriptors to give, but a relay its own before the HELLO. */
 static ssize_t receive(SupConnection *connection)
 {
-    if (connection->owner.fd >= 0)
-        return read(connection->watch.fd, connection->in + connection->in_size,
+    if (connection->lender.fd >= 0)
+        return read(connection->input.fd, connection->in + connection->in_size,
                     connection->in_room - connection->in_size);
     union {
         char bytes[CMSG_SPACE(sizeof connection->given)];
@@ -394,7 +391,7 @@ static ssize_t receive(SupConnection *connection)
         msg.msg_control = space.bytes;
         msg.msg_controllen = sizeof space.bytes;
     }
-    ssize_t n = recvmsg(connection->watch.fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    ssize_t n = recvmsg(connection->input.fd, &msg, MSG_CMSG_CLOEXEC);
     if (n > 0 && takes)
         keep_given(connection, &msg);
     return n;
@@ -411,9 +408,16 @@ static void read_in(SupConnection *connection)
     }
 }
 
-static void on_ready(SupWatch *watch, uint32_t events)
+/* Whatever waits for room is served at the end of the round. */
+static void on_room(SupWatch *watch, uint32_t events)
 {
-    SupConnection *connection = SUP_CONTAINER(SupConnection, watch, watch);
+    if (events & EPOLLERR)
+        SUP_CONTAINER(SupConnection, output, watch)->broken = true;
+}
+
+static void on_input(SupWatch *watch, uint32_t events)
+{
+    SupConnection *connection = SUP_CONTAINER(SupConnection, input, watch);
     /* Nobody waits for the answers to what was sent before: it is not begun any more. */
     if (events & (EPOLLERR | EPOLLHUP))
         connection->broken = true;
@@ -421,28 +425,38 @@ static void on_ready(SupWatch *watch, uint32_t events)
         read_in(connection);
 }
 
+static void connection_free(SupConnection *connection)
+{
+    sup_watch_close(&connection->input);
+    sup_watch_close(&connection->output);
+    sup_watch_close(&connection->lender);
+    close_given(connection);
+    if (connection->in)
+        munmap(connection->in, connection->in_room);
+    if (connection->out)
+        munmap(connection->out, OUT_ROOM);
+    free(connection);
+}
+
+/* Takes the descriptor; NULL, and it is closed, when there is no room for it. */
 static SupConnection *connection_new(int fd)
 {
-    if (connections.count >= MAX_CONNECTIONS)
-        return NULL;
     SupConnection *connection = calloc(1, sizeof *connection);
-    if (!connection)
+    if (!connection) {
+        close(fd);
         return NULL;
-    connection->given[0] = connection->given[1] = -1;
+    }
+    connection->input = (SupWatch){.fd = fd, .ready = on_input};
+    connection->output = (SupWatch){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .ready = on_room};
+    connection->lender.fd = connection->given[0] = connection->given[1] = -1;
     connection->in = map(IN_ROOM);
     connection->in_room = IN_ROOM;
     connection->out = map(OUT_ROOM);
-    connection->watch = (SupWatch){.fd = fd, .ready = on_ready};
-    connection->sink = (SupWatch){.fd = -1, .ready = on_sink};
-    connection->owner = (SupWatch){.fd = -1, .ready = on_owner};
     sup_list_init(&connection->commands);
     sup_list_init(&connection->requests);
-    if (!connection->in || !connection->out || !sup_watch_set(&connection->watch, EPOLLIN)) {
-        if (connection->in)
-            munmap(connection->in, IN_ROOM);
-        if (connection->out)
-            munmap(connection->out, OUT_ROOM);
-        free(connection);
+    if (connections.count >= MAX_CONNECTIONS || !connection->in || !connection->out ||
+        connection->output.fd < 0 || !sup_watch_set(&connection->input, EPOLLIN)) {
+        connection_free(connection);
         return NULL;
     }
     sup_list_append(&connections.all, &connection->link);
@@ -469,10 +483,8 @@ int sup_connection_dial(const char *path, const uint8_t nonce[SPR_WIRE_NONCE])
         return error;
     }
     SupConnection *connection = connection_new(fd);
-    if (!connection) {
-        sup_close(&fd);
+    if (!connection)
         return ENOMEM;
-    }
     connection->dialed = true;
     greet(connection, nonce);
     write_out(connection);
@@ -483,16 +495,10 @@ static void connection_close(SupConnection *connection)
 {
     sup_commands_orphan(connection);
     sup_requests_drop(connection);
-    sup_watch_close(&connection->watch);
-    sup_watch_close(&connection->sink);
-    sup_watch_close(&connection->owner);
-    close_given(connection);
     explicit_bzero(connection->in, connection->in_size);
-    munmap(connection->in, connection->in_room);
-    munmap(connection->out, OUT_ROOM);
     sup_list_remove(&connection->link);
     connections.count--;
-    free(connection);
+    connection_free(connection);
 }
 
 /* Writes; when that made room, lets those go on who waited for it. EPOLLOUT brings us back, so that
@@ -508,12 +514,11 @@ static void flush(SupConnection *connection)
         write_out(connection);
     }
     bool full = pending(connection) > OUT_DATA || connection->in_size == connection->in_room;
-    uint32_t events = full || connection->closing ? 0 : EPOLLIN;
-    uint32_t out = pending(connection) > 0 || connection->blocked ? EPOLLOUT : 0;
-    bool apart = connection->sink.fd >= 0;
-    connection->broken |= !sup_watch_set(&connection->watch, apart ? events : events | out) ||
-                          (apart && !sup_watch_set(&connection->sink, out)) ||
-                          (connection->closing && pending(connection) == 0);
+    bool waits = pending(connection) > 0 || connection->blocked;
+    connection->broken |=
+        !sup_watch_set(&connection->input, full || connection->closing ? 0 : EPOLLIN) ||
+        !sup_watch_set(&connection->output, waits ? EPOLLOUT : 0) ||
+        (connection->closing && pending(connection) == 0);
 }
 
 void sup_connections_flush(void)
@@ -521,8 +526,7 @@ void sup_connections_flush(void)
     for (SupLink *at = connections.all.next, *next; at != &connections.all; at = next) {
         next = at->next;
         SupConnection *connection = SUP_CONTAINER(SupConnection, link, at);
-        if (!connection->broken &&
-            (pending(connection) > 0 || connection->blocked || connection->watch.events == 0))
+        if (!connection->broken && (pending(connection) > 0 || connection->blocked))
             flush(connection);
         if (connection->broken)
             connection_close(connection);

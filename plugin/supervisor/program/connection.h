@@ -9,9 +9,8 @@
 
 typedef struct SupConnection {
     SupLink link;
-    SupWatch watch; /* what is read, and unless it is a relay's also written */
-    SupWatch sink;  /* a relay's other direction, */
-    SupWatch owner; /* and its own connection; else -1 */
+    SupWatch input, output; /* one socket, or what a relay lent */
+    SupWatch lender;        /* the relay's socket; its end is the connection's */
     uint8_t *in;
     size_t in_size, in_room;
     uint8_t *out;
@@ -22,13 +21,14 @@ typedef struct SupConnection {
     bool blocked;     /* the peer does not read; whoever has output waits */
     SupLink commands; /* not answered yet, started on it */
     SupLink requests; /* waiting for a process */
-    bool dialed;      /* by us: descriptors may come */
+    bool dialed;      /* by us: descriptors may come with any frame */
     int given[2];     /* that came and no frame has taken yet, or -1 */
 } SupConnection;
 
 void sup_connections_init(void);
 
-/* Takes the descriptor; false when there are too many. */
+/* Takes the descriptor, a connected and non-blocking socket; false, and it is closed, when there
+ * are too many. */
 bool sup_connection_open(int fd);
 
 /* Connects to a socket of a client and greets it; 0 or errno. */

@@ -1,6 +1,7 @@
 #include "keeper.h"
 
 #include "base.h"
+#include "files.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -289,6 +290,30 @@ static void watch_over(void)
     }
 }
 
+static void forget_request(void)
+{
+    explicit_bzero(keeper.launch + 1, keeper.launch->used);
+}
+
+/* In this process: a child would take as long again. Its streams are how it hears of its client. */
+static void serve_files(SupLaunch *launch)
+{
+    SupMessage ended = {.type = SUP_EXITED, .flags = SUP_GONE};
+    int64_t started_us = now_us();
+    if (sup_files_become(launch->user)) {
+        ended.status = sup_files_serve(launch->argv, keeper.stdio[PIPE_IN], keeper.stdio[PIPE_OUT]);
+        sup_files_return();
+    } else {
+        launch->error = errno;
+        launch->step = SPR_WIRE_STEP_USER;
+        ended = (SupMessage){.type = SUP_FAILED};
+    }
+    close_stdio();
+    forget_request();
+    ended.value = now_us() - started_us;
+    tell(ended);
+}
+
 static void run(void)
 {
     SupLaunch *launch = keeper.launch;
@@ -301,7 +326,7 @@ static void run(void)
     bool started = sup_launch(launch, keeper.stdio);
     close_stdio();
     bool wanted = launch->tell_start;
-    explicit_bzero(launch + 1, launch->used);
+    forget_request();
     if (!started) {
         tell((SupMessage){.type = SUP_FAILED});
         return;
@@ -414,6 +439,9 @@ _Noreturn void sup_keeper_main(int control, SupLaunch *launch)
             sup_close(&keeper.stdio[i]);
             keeper.stdio[i] = given[i];
         }
-        run();
+        if (launch->files)
+            serve_files(launch);
+        else
+            run();
     }
 }

@@ -23,6 +23,7 @@ typedef struct {
     bool wait_background;
     bool tell_start;
     bool terminal;
+    bool files; /* argv is a request about files, not a command */
 
     /* Answers. */
     int error; /* errno of what failed, 0 when the command runs */

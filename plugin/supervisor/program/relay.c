@@ -32,32 +32,25 @@ static int connect_to(const struct sockaddr_un *name)
     }
 }
 
-static bool bring_streams(int fd)
+/* Standard input and output become the server's. */
+static bool lend(int fd)
 {
+    uint8_t frame[SPR_WIRE_HEADER];
+    spr_wire_put_header(frame, (SprWireHeader){.type = SPR_WIRE_LEND});
     union {
         char bytes[CMSG_SPACE(2 * sizeof(int))];
         struct cmsghdr align;
     } space = {{0}};
-    uint8_t frame[SPR_WIRE_HEADER];
     struct iovec iov = {frame, sizeof frame};
     struct msghdr msg = {.msg_iov = &iov,
                          .msg_iovlen = 1,
                          .msg_control = space.bytes,
                          .msg_controllen = sizeof space.bytes};
     struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    spr_wire_put_header(frame, (SprWireHeader){.type = SPR_WIRE_RELAY});
     *c = (struct cmsghdr){
         .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(2 * sizeof(int))};
-    memcpy(CMSG_DATA(c), (const int[]){0, 1}, 2 * sizeof(int));
+    memcpy(CMSG_DATA(c), (int[]){0, 1}, 2 * sizeof(int));
     return sendmsg(fd, &msg, MSG_NOSIGNAL) == sizeof frame;
-}
-
-/* The server's end of the connection, or ours: whoever started us sees our end. */
-static void wait_for_end(int fd)
-{
-    char byte;
-    while (read(fd, &byte, 1) < 0 && errno == EINTR)
-        ;
 }
 
 int sup_relay(const char *directory)
@@ -70,8 +63,12 @@ int sup_relay(const char *directory)
         return 125;
     }
     sup_reset_signals();
-    if (!bring_streams(fd))
+    if (!lend(fd))
         return 125;
-    wait_for_end(fd);
+    close(0);
+    close(1);
+    char end;
+    while (read(fd, &end, 1) < 0 && errno == EINTR)
+        ;
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The way from an engine's exec to the server: a process that brings its standard streams to the
- * server, for that to go on over them, and stays until the connection ends.
+ * The way from an engine's exec to the server: it gives the server its own standard input and
+ * output and waits for the end, so no byte goes through it. A process of its own.
  */
 #pragma once
 

@@ -132,7 +132,9 @@ static void on_connect(SupWatch *watch, uint32_t events)
     }
     if (fd < 0)
         return;
-    if (!is_own(fd) || !sup_connection_open(fd))
+    if (is_own(fd))
+        sup_connection_open(fd);
+    else
         close(fd);
 }
 

@@ -11,7 +11,6 @@
 
 #define READS_A_ROUND 4
 #define BIG_PIPE (256 * 1024)
-#define CREDIT_STEP (SPR_WIRE_STDIN_WINDOW / 4)
 
 static void on_output(SupWatch *watch, uint32_t events)
 {
@@ -196,15 +195,35 @@ static void on_input(SupWatch *watch, uint32_t events)
     }
     if (empty)
         sup_watch_set(&input->watch, 0);
-    if (empty || input->consumed >= CREDIT_STEP)
+    if (empty || input->consumed >= input->room / 4)
         tell_client(input);
     sup_command_input_moved(input->command);
 }
 
-void sup_input_open(SupInput *input, struct SupCommand *command, int fd)
+void sup_input_open(SupInput *input, struct SupCommand *command, int fd, size_t room)
 {
     input->watch = (SupWatch){.fd = fd, .ready = on_input};
     input->command = command;
+    input->room = room;
+}
+
+/* Behind what the pipe did not take. */
+static size_t hold(SupInput *input, const uint8_t *bytes, size_t size)
+{
+    if (!input->bytes && (input->bytes = malloc(input->room)) && input->room > BIG_PIPE)
+        fcntl(input->watch.fd, F_SETPIPE_SZ, BIG_PIPE);
+    if (!input->bytes)
+        return 0;
+    if (input->room - input->end < size) {
+        memmove(input->bytes, input->bytes + input->start, input->end - input->start);
+        input->end -= input->start;
+        input->start = 0;
+    }
+    size_t n = input->room - input->end < size ? input->room - input->end : size;
+    memcpy(input->bytes + input->end, bytes, n);
+    input->end += n;
+    sup_watch_set(&input->watch, EPOLLOUT);
+    return n;
 }
 
 size_t sup_input_write(SupInput *input, const uint8_t *bytes, size_t size)
@@ -225,21 +244,9 @@ size_t sup_input_write(SupInput *input, const uint8_t *bytes, size_t size)
         done += (size_t)n;
         input->consumed += (size_t)n;
     }
-    if (done < size && !input->bytes)
-        input->bytes = malloc(SPR_WIRE_STDIN_WINDOW);
-    if (done < size && input->bytes) {
-        memmove(input->bytes, input->bytes + input->start, input->end - input->start);
-        input->end -= input->start;
-        input->start = 0;
-        size_t n = SPR_WIRE_STDIN_WINDOW - input->end;
-        if (n > size - done)
-            n = size - done;
-        memcpy(input->bytes + input->end, bytes + done, n);
-        input->end += n;
-        done += n;
-        sup_watch_set(&input->watch, EPOLLOUT);
-    }
-    if (input->consumed >= CREDIT_STEP)
+    if (done < size)
+        done += hold(input, bytes + done, size - done);
+    if (input->consumed >= input->room / 4)
         tell_client(input);
     return done;
 }

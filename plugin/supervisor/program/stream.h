@@ -23,7 +23,8 @@ typedef struct {
 typedef struct {
     SupWatch watch; /* fd -1 once closed */
     struct SupCommand *command;
-    uint8_t *bytes; /* SPR_WIRE_STDIN_WINDOW, made when the pipe is full */
+    uint8_t *bytes; /* room of them, made when the pipe is full */
+    size_t room;    /* what the client may have on its way */
     size_t start, end;
     size_t consumed; /* not told to the client yet */
     bool closing;    /* close when all is written */
@@ -47,7 +48,7 @@ bool sup_stream_is_held(const SupStream *stream);
 void sup_stream_discard(SupStream *stream);
 void sup_stream_close(SupStream *stream);
 
-void sup_input_open(SupInput *input, struct SupCommand *command, int fd);
+void sup_input_open(SupInput *input, struct SupCommand *command, int fd, size_t room);
 
 /* Takes up to size bytes; how many fitted. */
 size_t sup_input_write(SupInput *input, const uint8_t *bytes, size_t size);

@@ -168,7 +168,7 @@ class Callbacks {
             koffi.encode(count, 'size_t', data.length);
             return status.OK;
         });
-        return init('sprov_source', { fd: -1, size: UNKNOWN_SIZE, ctx: null, read, done: null });
+        return init('sprov_source', { fd: 0, size: UNKNOWN_SIZE, ctx: null, read, done: null });
     }
 
     async during(made) {

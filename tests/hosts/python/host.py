@@ -105,7 +105,7 @@ def exception_ends_the_call(_provider, sandbox):
 
 def source_that_stores_no_count_is_no_end(_provider, sandbox):
     """ctypes swallows an exception and answers what it finds, such as 0 for SPROV_SOURCE_OK."""
-    source = sprov.Source(fd=-1, size=2**64 - 1, read=sprov.Read(lambda *_: sprov.OK))
+    source = sprov.Source(size=2**64 - 1, read=sprov.Read(lambda *_: sprov.OK))
     request = sprov.WriteRequest(path=b"/tmp/half", source=ctypes.pointer(source))
     refused(sprov.REFUSED, "source-gave-up", sprov.check, sandbox.api.write_file, sandbox.handle,
             request, None)

@@ -146,7 +146,7 @@ class Calls:
 
         def read(_, buffer, capacity, count):
             return self._guard(lambda: fill(buffer, capacity, count), give_up)
-        return Source(fd=-1, size=2**64 - 1, read=Read(read))
+        return Source(size=2**64 - 1, read=Read(read))
 
     def make(self, call, *arguments):
         try:

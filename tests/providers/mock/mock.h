@@ -92,6 +92,9 @@ typedef struct {
 int64_t mock_now_ms(void);
 int64_t mock_deadline(int64_t after_ms); /* below 0: none */
 
+/* -1: it has none, or there is no token. */
+int mock_cancel_fd(const sprov_cancel *cancel);
+
 /* Refuses what no call may do: from a callback, from a forked child, with a wrong call struct or
  * error struct, with a token that has fired. allowed are the flags this function takes. */
 sprov_status mock_wait_begin(MockWait *wait, const sprov_provider *provider, const sprov_call *call,

@@ -181,12 +181,17 @@ int64_t mock_deadline(int64_t after_ms)
     return after_ms < 0 || after_ms > INT64_MAX - now ? INT64_MAX : now + after_ms;
 }
 
+int mock_cancel_fd(const sprov_cancel *cancel)
+{
+    return cancel && cancel->fd > 0 ? cancel->fd : -1;
+}
+
 bool mock_is_cancelled(const sprov_cancel *cancel)
 {
     if (!cancel)
         return false;
-    struct pollfd fd = {.fd = cancel->fd, .events = POLLIN};
-    if (cancel->fd >= 0 && poll(&fd, 1, 0) > 0)
+    struct pollfd fd = {.fd = mock_cancel_fd(cancel), .events = POLLIN};
+    if (poll(&fd, 1, 0) > 0)
         return true;
     if (!cancel->is_cancelled)
         return false;
@@ -208,8 +213,8 @@ sprov_status mock_wait_check(const MockWait *wait, sprov_error *error)
 bool mock_wait_fd(const MockWait *wait, int fd, int64_t until_ms)
 {
     int64_t end = until_ms < wait->deadline_ms ? until_ms : wait->deadline_ms;
-    int cancel_fd = wait->cancel ? wait->cancel->fd : -1;
-    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = cancel_fd, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = fd, .events = POLLIN},
+                           {.fd = mock_cancel_fd(wait->cancel), .events = POLLIN}};
     int64_t left;
     while ((left = end - mock_now_ms()) > 0) {
         int slice = (int)(left < 50 ? left : 50); /* is_cancelled() has to be asked now and then */
@@ -253,6 +258,9 @@ sprov_status mock_wait_begin(MockWait *wait, const sprov_provider *provider, con
         status = mock_check_table(call->cancel, sizeof *call->cancel, "sprov_cancel", error);
     if (status != SPROV_OK)
         return status;
+    if (call->cancel && call->cancel->fd <= 0 && !call->cancel->is_cancelled)
+        return mock_fail(error, SPROV_E_INVALID_ARGUMENT, "no-cancel", 0,
+                         "sprov_cancel has neither an fd above 0 nor is_cancelled");
     wait->cancel = call->cancel;
     wait->flags = call->flags;
     if (call->timeout_ms != 0)

@@ -241,7 +241,7 @@ static sprov_status take(const sprov_source *source, const char *path, char *buf
         mock_callback_end();
         if (answer == SPROV_SOURCE_OK && *ret_size <= CHUNK)
             return SPROV_OK;
-        if (answer != SPROV_SOURCE_AGAIN || source->fd < 0)
+        if (answer != SPROV_SOURCE_AGAIN || source->fd <= 0)
             return mock_fail(error, SPROV_E_REFUSED, "source-gave-up", 0,
                              "the source of %s gave up", path);
         if (!mock_wait_fd(wait, source->fd, silent))

@@ -94,7 +94,7 @@ static void take_input(MockRun *run)
     mock_callback_begin();
     sprov_source_status answer = source->read(source->ctx, run->pending, MOCK_CHUNK, &count);
     mock_callback_end();
-    run->source_waits = answer == SPROV_SOURCE_AGAIN && source->fd >= 0;
+    run->source_waits = answer == SPROV_SOURCE_AGAIN && source->fd > 0;
     if (run->source_waits)
         return;
     if (answer != SPROV_SOURCE_OK || count > MOCK_CHUNK) {
@@ -235,8 +235,7 @@ static void step(MockRun *run)
         [ERR] = {.fd = run->err, .events = POLLIN},
         [IN] = {.fd = feeds && !run->source_waits ? run->in : -1, .events = POLLOUT},
         [SOURCE] = {.fd = feeds && run->source_waits ? source->fd : -1, .events = POLLIN},
-        [CANCEL] = {.fd =
-                        run->ending == MOCK_GOING && run->wait->cancel ? run->wait->cancel->fd : -1,
+        [CANCEL] = {.fd = run->ending == MOCK_GOING ? mock_cancel_fd(run->wait->cancel) : -1,
                     .events = POLLIN},
     };
     if (poll(fds, COUNT, next_step(run)) < 0)

@@ -1,0 +1,44 @@
+/*
+ * Files made or replaced as a whole: written under a temporary name in the same directory, and
+ * renamed. Where that can't be, because the directory takes no new file, the file is a mount of
+ * its own, or its owner could not be kept, they are written in place; with all bytes at hand before
+ * the first old one goes, if there was a place for them.
+ */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define SUP_TEMPORARY_NAME 40
+
+typedef struct {
+    int directory;
+    char base[NAME_MAX + 1];
+    char temporary[SUP_TEMPORARY_NAME]; /* "" without one */
+    int fd;                             /* where bytes go */
+    int old;                            /* what is there, opened for writing; or -1 */
+    bool exists;
+    bool keep_old; /* no rename can keep its owner */
+    struct stat was;
+    mode_t mode;
+} SupFileWrite;
+
+/* Follows links to where path leads, makes the directories above it and opens what bytes go to.
+ * mode 0: as it was, or 0644. 0 or an errno, and then nothing is left to do. */
+int sup_filewrite_begin(SupFileWrite *file, const char *path, mode_t mode);
+
+int sup_filewrite_bytes(int fd, const uint8_t *bytes, size_t size);
+
+/* The file gets its name; 0 or an errno. */
+int sup_filewrite_commit(SupFileWrite *file);
+void sup_filewrite_abort(SupFileWrite *file);
+
+/* The directory and those above it, 0755. EEXIST is told of path only. */
+int sup_make_directories(const char *path);
+
+/* A name nobody has, in directory; -1 with errno. */
+int sup_open_temporary(int directory, char name[SUP_TEMPORARY_NAME]);
+void sup_temporary_name(char name[SUP_TEMPORARY_NAME]);
