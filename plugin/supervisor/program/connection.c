@@ -262,7 +262,7 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
         return header.type == SPR_WIRE_HELLO && say_hello(connection, &r);
     switch (header.type) {
     case SPR_WIRE_RUN:
-        return sup_command_run(connection, header.channel, &r);
+        return connection->gone || sup_command_run(connection, header.channel, &r);
     case SPR_WIRE_STDIN:
     case SPR_WIRE_STDIN_CLOSE:
         return sup_command_stdin(connection, header, payload);
@@ -418,10 +418,11 @@ static void on_room(SupWatch *watch, uint32_t events)
 static void on_input(SupWatch *watch, uint32_t events)
 {
     SupConnection *connection = SUP_CONTAINER(SupConnection, input, watch);
-    /* Nobody waits for the answers to what was sent before: it is not begun any more. */
-    if (events & (EPOLLERR | EPOLLHUP))
+    connection->gone |= (events & EPOLLHUP) != 0;
+    if (events & EPOLLERR)
         connection->broken = true;
-    if (!connection->broken && events & EPOLLIN && connection->in_size < connection->in_room)
+    if (!connection->broken && events & (EPOLLIN | EPOLLHUP) &&
+        connection->in_size < connection->in_room)
         read_in(connection);
 }
 
