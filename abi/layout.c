@@ -261,13 +261,30 @@ MEMBER(sprov_ext_files, rename, 40, 8);
 
 /* ext/templates.h */
 
-STRUCT(sprov_ext_templates, 40);
+STRUCT(sprov_ext_templates, 176);
 MEMBER(sprov_ext_templates, struct_size, 0, 4);
 MEMBER(sprov_ext_templates, reserved, 4, 4);
 MEMBER(sprov_ext_templates, describe, 8, 8);
 MEMBER(sprov_ext_templates, resolve_repository, 16, 8);
 MEMBER(sprov_ext_templates, list, 24, 8);
 MEMBER(sprov_ext_templates, dispose, 32, 8);
+MEMBER(sprov_ext_templates, create_template, 40, 8);
+MEMBER(sprov_ext_templates, keep_template, 48, 8);
+MEMBER(sprov_ext_templates, release_template, 56, 8);
+MEMBER(sprov_ext_templates, from, 64, 8);
+MEMBER(sprov_ext_templates, set_workdir, 72, 8);
+MEMBER(sprov_ext_templates, set_envs, 80, 8);
+MEMBER(sprov_ext_templates, run_cmd, 88, 8);
+MEMBER(sprov_ext_templates, run_with_secrets, 96, 8);
+MEMBER(sprov_ext_templates, apt_install, 104, 8);
+MEMBER(sprov_ext_templates, pip_install, 112, 8);
+MEMBER(sprov_ext_templates, npm_install, 120, 8);
+MEMBER(sprov_ext_templates, definition, 128, 8);
+MEMBER(sprov_ext_templates, dockerfile, 136, 8);
+MEMBER(sprov_ext_templates, template_id, 144, 8);
+MEMBER(sprov_ext_templates, workdir, 152, 8);
+MEMBER(sprov_ext_templates, secret_names, 160, 8);
+MEMBER(sprov_ext_templates, create_sandbox, 168, 8);
 
 /* ext/provider.h */
 

@@ -6,10 +6,40 @@
 #include "session.h"
 #include "streams.h"
 #include "table.h"
+#include "values.h"
 
-/* Keys of schema/info.json. */
-static const HsColumn columns[] = {
-    {"ID", "id"}, {"STATUS", "status"}, {"IMAGE", "image"}, {"CREATED", "createdAt"}, {NULL}};
+/* Keys of schema/info.json, and what is worked out of them for people. */
+static const HsColumn columns[] = {{"ID", "id"},   {"STATUS", "status"},       {"IMAGE", "image"},
+                                   {"AGE", "age"}, {"PROCESSES", "processes"}, {NULL}};
+
+static void put_age(json_t *row)
+{
+    const char *created = json_string_value(json_object_get(row, "createdAt"));
+    g_autoptr(GDateTime) then = created ? g_date_time_new_from_iso8601(created, NULL) : NULL;
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    if (!then)
+        return;
+    g_autofree char *age = hs_age_text(g_date_time_difference(now, then) / G_TIME_SPAN_SECOND);
+    json_object_set_new(row, "age", json_string(age));
+}
+
+/* Of one that runs; what cannot be told is left out. */
+static void put_processes(HsSession *session, json_t *row)
+{
+    json_auto_t *told = json_array();
+    sprov_sandbox *sandbox = NULL;
+    sprov_call call = hs_session_call(session, 0);
+    const char *id = json_string_value(json_object_get(row, "id"));
+    const char *status = json_string_value(json_object_get(row, "status"));
+    if (!id || g_strcmp0(status, "running") != 0 || !hs_session_create(session, id, &sandbox, NULL))
+        return;
+    session->lib->lifecycle->info(sandbox, &call, hs_table_take, told, NULL);
+    json_t *usage = json_object_get(json_array_get(told, 0), "usage");
+    json_t *processes = json_object_get(usage, "processes");
+    if (processes)
+        json_object_set(row, "processes", processes);
+    session->lib->api->release(sandbox);
+}
 
 static bool list(HsSession *session, bool as_json, GError **error)
 {
@@ -20,6 +50,15 @@ static bool list(HsSession *session, bool as_json, GError **error)
     sprov_error failure = SPROV_INIT(sprov_error);
     sprov_status status =
         session->lib->lifecycle->list(session->provider, &call, hs_table_take, found, &failure);
+    size_t i;
+    json_t *row;
+    json_array_foreach(found, i, row)
+    {
+        if (as_json)
+            break;
+        put_age(row);
+        put_processes(session, row);
+    }
     g_autofree char *text = as_json ? hs_table_lines(found) : hs_table(found, columns);
     json_decref(found);
     if (status != SPROV_OK)

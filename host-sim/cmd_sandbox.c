@@ -7,6 +7,7 @@
 #include "process.h"
 #include "session.h"
 #include "streams.h"
+#include "values.h"
 
 /* ---------------------------------------------------------------------- start */
 
@@ -57,6 +58,49 @@ const HsCommand hs_cmd_start = {
     .options = HS_OPT_PROVIDER | HS_OPT_OPTIONS | HS_OPT_ID,
     .usage_exit = HS_EXIT_USAGE,
     .run = start,
+};
+
+/* ---------------------------------------------------------------------- clone */
+
+static int clone_options(const HsCommand *self, char **argv)
+{
+    g_auto(HsCli) cli = {0};
+    char *with = NULL;
+    int exit_code = 0;
+    g_autofree char *changes = NULL;
+    GError *error = NULL;
+    const GOptionEntry extra[] = {
+        {"with", 0, 0, G_OPTION_ARG_STRING, &with, "options in place of the first one's", "JSON"},
+        {NULL},
+    };
+    if (!hs_cli_parse(&cli, self, extra, argv, &exit_code))
+        return exit_code;
+    g_autofree char *given = with;
+    if (*cli.rest)
+        return hs_cli_misuse(self, "what is \"%s\"? An id is given as --id", *cli.rest);
+    if (given && !hs_json_argument("--with", given, &changes, &error)) {
+        exit_code = hs_cli_misuse(self, "%s", error->message);
+        g_error_free(error);
+        return exit_code;
+    }
+    char *options = hs_options_clone(cli.options, changes);
+    g_free(cli.options);
+    cli.options = options;
+    return hs_session_work(self, &cli, hs_cli_id(&cli), start_work, NULL);
+}
+
+const HsCommand hs_cmd_clone = {
+    .name = "clone",
+    .usage = "",
+    .summary = "start a sandbox with the options of another",
+    .about = "Starts a sandbox with the options of another, without its id and name, and prints\n"
+             "the new id. Nothing of the other's files is copied.",
+    .notes = HS_EXIT_CODES "\n"
+                           "Example:\n"
+                           "  host-sim clone --options @box.json --with '{\"env\":{\"A\":\"2\"}}'",
+    .options = HS_OPT_PROVIDER | HS_OPT_OPTIONS | HS_OPT_ID,
+    .usage_exit = HS_EXIT_USAGE,
+    .run = clone_options,
 };
 
 /* ----------------------------------------------------------------------- exec */

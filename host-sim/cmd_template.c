@@ -6,6 +6,7 @@
 #include "error.h"
 #include "session.h"
 #include "streams.h"
+#include "values.h"
 
 /* ------------------------------------------------------------------------- progress */
 
@@ -74,18 +75,44 @@ static bool read_definition(const char *file, char **ret_text, GError **error)
 
 /* ---------------------------------------------------------------------------- build */
 
-static bool build(HsSession *session, const char *file, bool force, Progress *progress,
-                  GError **error)
+/* The member of {"repository": {...}}, borrowed, or NULL. */
+static json_t *repository_of(json_t *definition)
+{
+    json_t *repository = json_object_get(definition, "repository");
+    return json_is_object(repository) ? repository : NULL;
+}
+
+/* A repository is reached by this host's access, with the secret GH_TOKEN where there is one. */
+static void offer_repository(HsSession *session, const char *definition)
+{
+    json_t *object = json_loads(definition, 0, NULL);
+    const char *url = json_string_value(json_object_get(repository_of(object), "cloneUrl"));
+    if (url)
+        hs_services_offer_repository(&session->services, url);
+    json_decref(object);
+}
+
+typedef struct {
+    const char *file;
+    bool force;
+    const char *options; /* JSON, or NULL */
+    Progress progress;
+} Build;
+
+static bool build(HsSession *session, Build *what, GError **error)
 {
     g_autofree char *definition = NULL;
-    if (!read_definition(file, &definition, error))
+    if (!read_definition(what->file, &definition, error))
         return false;
+    offer_repository(session, definition);
     sprov_template_request request = SPROV_INIT(sprov_template_request);
-    request.force = force;
+    request.force = what->force;
     request.definition = definition;
+    request.options = what->options;
+    request.callbacks = &session->services.callbacks;
     sprov_call call = hs_session_call(session, 0);
     call.on_progress = on_progress;
-    call.progress_ctx = progress;
+    call.progress_ctx = &what->progress;
     sprov_template_result result = SPROV_INIT(sprov_template_result);
     sprov_error failure = SPROV_INIT(sprov_error);
     sprov_status status = session->lib->api->build_template(session->provider, &request, &call,
@@ -101,8 +128,12 @@ static int run_build(const HsCommand *self, char **argv)
     g_auto(HsCli) cli = {0};
     gboolean force = FALSE;
     g_autofree char *style = NULL;
+    g_autofree char *given = NULL;
+    g_autofree char *options = NULL;
     int exit_code = 0;
     const GOptionEntry extra[] = {
+        {"options", 'o', 0, G_OPTION_ARG_FILENAME, &given,
+         "options of the build: network, platform, cacheScope, pull", "JSON|@FILE"},
         {"force", 0, 0, G_OPTION_ARG_NONE, &force, "build anew and use no cached layer", NULL},
         {"progress", 0, 0, G_OPTION_ARG_STRING, &style,
          "plain (the default): lines for people; json: one object a line", "STYLE"},
@@ -114,11 +145,16 @@ static int run_build(const HsCommand *self, char **argv)
         return hs_cli_misuse(self, "name one file with a template's definition");
     if (style && strcmp(style, "plain") != 0 && strcmp(style, "json") != 0)
         return hs_cli_misuse(self, "--progress %s: it is plain or json", style);
-    Progress progress = {.as_json = g_strcmp0(style, "json") == 0};
     HsSession session;
     GError *error = NULL;
-    if (hs_session_open(&session, self, &cli, &error))
-        build(&session, cli.rest[0], force, &progress, &error);
+    bool ok = hs_session_open(&session, self, &cli, &error) &&
+              (!given || hs_json_argument("--options", given, &options, &error));
+    Build what = {.file = cli.rest[0],
+                  .force = force,
+                  .options = options,
+                  .progress = {.as_json = g_strcmp0(style, "json") == 0}};
+    if (ok)
+        build(&session, &what, &error);
     return hs_session_end(&session, exit_code, error);
 }
 
@@ -127,12 +163,14 @@ const HsCommand hs_cmd_build = {
     .usage = "TEMPLATE.json",
     .summary = "build a template, or find it built",
     .about = "Builds the template that the file defines and prints its id on standard output; the\n"
-             "progress goes to standard error. One that is built already is only looked up.",
+             "progress goes to standard error. One that is built already is only looked up. The\n"
+             "file may also name a repository, {\"repository\": {\"cloneUrl\": ...}}; a private one is\n"
+             "read with the secret GH_TOKEN.",
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
-                           "  id=$(host-sim build template.json)\n"
+                           "  id=$(host-sim build --secret TOKEN=env:TOKEN template.json)\n"
                            "  host-sim run --options \"{\\\"template\\\":\\\"$id\\\"}\" -- pwd",
-    .options = HS_OPT_PROVIDER,
+    .options = HS_OPT_PROVIDER | HS_OPT_SECRET,
     .usage_exit = HS_EXIT_USAGE,
     .run = run_build,
 };
@@ -145,7 +183,26 @@ static void take_text(void *ctx, const char *text, size_t size)
     g_string_append_c(ctx, '\n');
 }
 
-static bool describe(HsSession *session, const char *file, GError **error)
+/* A repository is described at a commit, which --sha may name. */
+static bool pin(char **definition, const char *sha, GError **error)
+{
+    json_t *object = json_loads(*definition, 0, NULL);
+    json_t *repository = repository_of(object);
+    char *text = NULL;
+    if (repository) {
+        json_object_set_new(repository, "sha", json_string(sha));
+        text = json_dumps(object, 0);
+    }
+    json_decref(object);
+    if (!text)
+        return hs_fail(error, HS_USAGE, "--sha is for a file with a repository in it");
+    g_free(*definition);
+    *definition = g_strdup(text);
+    free(text);
+    return true;
+}
+
+static bool describe(HsSession *session, const char *file, const char *sha, GError **error)
 {
     const sprov_ext_templates *templates = session->lib->templates;
     g_autofree char *definition = NULL;
@@ -154,7 +211,7 @@ static bool describe(HsSession *session, const char *file, GError **error)
     if (!templates)
         return hs_fail(error, SPROV_E_UNSUPPORTED,
                        "the provider lacks the extension " SPROV_EXT_TEMPLATES);
-    if (!read_definition(file, &definition, error))
+    if (!read_definition(file, &definition, error) || (sha && !pin(&definition, sha, error)))
         return false;
     sprov_status status =
         templates->describe(session->provider, definition, take_text, text, &failure);
@@ -165,8 +222,13 @@ static bool describe(HsSession *session, const char *file, GError **error)
 static int run_template(const HsCommand *self, char **argv)
 {
     g_auto(HsCli) cli = {0};
+    g_autofree char *sha = NULL;
     int exit_code = 0;
-    if (!hs_cli_parse(&cli, self, NULL, argv, &exit_code))
+    const GOptionEntry extra[] = {
+        {"sha", 0, 0, G_OPTION_ARG_STRING, &sha, "commit that a repository is described at", "SHA"},
+        {NULL},
+    };
+    if (!hs_cli_parse(&cli, self, extra, argv, &exit_code))
         return exit_code;
     if (g_strcmp0(cli.rest[0], "describe") != 0)
         return hs_cli_misuse(self, "what about the template? There is: template describe FILE");
@@ -175,7 +237,7 @@ static int run_template(const HsCommand *self, char **argv)
     HsSession session;
     GError *error = NULL;
     if (hs_session_open(&session, self, &cli, &error))
-        describe(&session, cli.rest[1], &error);
+        describe(&session, cli.rest[1], sha, &error);
     return hs_session_end(&session, exit_code, error);
 }
 
@@ -184,7 +246,8 @@ const HsCommand hs_cmd_template = {
     .usage = "describe FILE.json",
     .summary = "tell what a template's definition comes to",
     .about = "Prints one JSON object with the template's id, its Dockerfile, the directory it ends\n"
-             "in, the names of its secrets and the schema version. Needs no engine.",
+             "in, the names of its secrets and the schema version. Needs no engine. A file may also\n"
+             "hold a repository with its cloneUrl, which is described as a public one.",
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
                            "  host-sim template describe template.json | jq -r .dockerfile",

@@ -10,9 +10,10 @@
 #include "values.h"
 
 static const HsCommand *const commands[] = {
-    &hs_cmd_run, &hs_cmd_start, &hs_cmd_exec,  &hs_cmd_stop, &hs_cmd_rm,
-    &hs_cmd_ls,  &hs_cmd_ps, &hs_cmd_kill, &hs_cmd_logs, &hs_cmd_attach, &hs_cmd_read,  &hs_cmd_write, &hs_cmd_build, &hs_cmd_template,
-    &hs_cmd_info, &hs_cmd_check,
+    &hs_cmd_run,    &hs_cmd_start,    &hs_cmd_clone,     &hs_cmd_exec, &hs_cmd_stop,
+    &hs_cmd_rm,     &hs_cmd_ls,       &hs_cmd_ps,        &hs_cmd_kill, &hs_cmd_logs,
+    &hs_cmd_attach, &hs_cmd_read,     &hs_cmd_write,     &hs_cmd_get,  &hs_cmd_put,
+    &hs_cmd_build,  &hs_cmd_template, &hs_cmd_templates, &hs_cmd_info, &hs_cmd_check,
 };
 
 static const char help_head[] =
@@ -45,7 +46,7 @@ static int show_help(void)
 {
     g_autoptr(GString) text = g_string_new(help_head);
     for (gsize i = 0; i < G_N_ELEMENTS(commands); i++)
-        g_string_append_printf(text, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+        g_string_append_printf(text, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     g_string_append(text, help_foot);
     return hs_cli_help(text->str);
 }

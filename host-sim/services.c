@@ -204,6 +204,53 @@ static int32_t give_secret(void *ctx, const char *name, sprov_text_fn emit, void
     return 1;
 }
 
+/* What the command line says, then the environment. */
+static int32_t find_secret(void *ctx, const char *name, sprov_text_fn emit, void *emit_ctx)
+{
+    if (give_secret(ctx, name, emit, emit_ctx) == 0)
+        return 0;
+    const char *value = g_getenv(name);
+    if (!value)
+        return 1;
+    emit(emit_ctx, value, strlen(value));
+    return 0;
+}
+
+/* ----------------------------------------------------------------------- repository */
+
+static void take_token(void *ctx, const char *text, size_t size)
+{
+    json_t *access = ctx;
+    gsize length = size;
+    while (length > 0 && text[length - 1] == '\n') /* of a file */
+        length--;
+    json_object_set_new(access, "authorization",
+                        json_pack("{s:s, s:s%}", "scheme", "bearer", "token", text, length));
+}
+
+static int32_t give_access(void *ctx, sprov_text_fn emit, void *emit_ctx)
+{
+    HsServices *services = ctx;
+    json_t *access = json_pack("{s:s}", "cloneUrl", services->clone_url);
+    give_secret(services, "GH_TOKEN", take_token, access);
+    char *text = json_dumps(access, JSON_COMPACT);
+    bool given = text != NULL;
+    if (given) {
+        emit(emit_ctx, text, strlen(text));
+        explicit_bzero(text, strlen(text));
+    }
+    free(text);
+    json_decref(access);
+    return given ? 0 : 1;
+}
+
+void hs_services_offer_repository(HsServices *services, const char *clone_url)
+{
+    g_free(services->clone_url);
+    services->clone_url = g_strdup(clone_url);
+    services->callbacks.repository_access = give_access;
+}
+
 const char *const *hs_services_secret_names(const HsServices *services)
 {
     return services->secrets->len ? (const char *const *)services->secret_names->pdata : NULL;
@@ -229,7 +276,7 @@ bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_
     services->host.version = HS_VERSION;
     services->host.log = write_log;
     services->callbacks.ctx = services;
-    services->callbacks.secret = give_secret;
+    services->callbacks.secret = find_secret;
     for (; secrets && *secrets; secrets++) {
         if (!add_secret(services, *secrets, error))
             return false;
@@ -245,4 +292,5 @@ void hs_services_clear(HsServices *services)
 {
     g_clear_pointer(&services->secrets, g_ptr_array_unref);
     g_clear_pointer(&services->secret_names, g_ptr_array_unref);
+    g_clear_pointer(&services->clone_url, g_free);
 }

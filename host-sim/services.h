@@ -18,6 +18,7 @@ typedef struct {
     bool log_json;
     GPtrArray *secrets;
     GPtrArray *secret_names; /* NULL-terminated */
+    char *clone_url;         /* of the repository that a build is of, or NULL */
 } HsServices;
 
 /* services stays where it is: the tables in it point to it. secrets are the checked texts of
@@ -28,6 +29,10 @@ void hs_services_clear(HsServices *services);
 
 /* The names to ask for in secret_env, or NULL when there are none. */
 const char *const *hs_services_secret_names(const HsServices *services);
+
+/* From now on repository_access answers with this URL, and with the secret GH_TOKEN if one was
+ * given. */
+void hs_services_offer_repository(HsServices *services, const char *clone_url);
 
 /* One line of the host itself, under topic "host-sim". */
 void hs_log(const HsServices *services, sprov_log_level level, const char *format, ...)

@@ -130,3 +130,29 @@ bool hs_options_with_id(const char *options, const char *id, char **ret_options,
     json_decref(json);
     return true;
 }
+
+char *hs_options_clone(const char *options, const char *overrides)
+{
+    json_t *json = json_loads(options ? options : "{}", 0, NULL);
+    json_t *changes = json_loads(overrides ? overrides : "{}", 0, NULL);
+    json_object_del(json, "id");
+    json_object_del(json, "name");
+    json_object_update(json, changes);
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(changes);
+    json_decref(json);
+    return text;
+}
+
+char *hs_age_text(gint64 seconds)
+{
+    static const struct {
+        gint64 seconds;
+        const char *unit;
+    } units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
+    gsize i = 0;
+    while (units[i].seconds > 1 && seconds < 2 * units[i].seconds)
+        i++;
+    return g_strdup_printf("%" G_GINT64_FORMAT " %s", MAX(seconds, 0) / units[i].seconds,
+                           units[i].unit);
+}

@@ -24,8 +24,15 @@ bool hs_parse_log_level(const char *text, sprov_log_level *ret_level, GError **e
 /* NAME=VALUE sets, NAME alone takes away. */
 bool hs_check_env(const char *const *entries, GError **error);
 
+/* Seconds as people say them, in the largest unit of which there are two: "90 s", "3 h". */
+char *hs_age_text(gint64 seconds);
+
 /* The value of an option that takes a JSON object or @FILE, checked to be one object. */
 bool hs_json_argument(const char *option, const char *text, char **ret_json, GError **error);
 
 /* options (a checked object, or NULL) with "id" set to id; a copy of options when id is NULL. */
 bool hs_options_with_id(const char *options, const char *id, char **ret_options, GError **error);
+
+/* The options of a clone: those of a sandbox (a checked object, or NULL) without "id" and "name",
+ * with overrides (the same) in their place. */
+char *hs_options_clone(const char *options, const char *overrides);

@@ -20,6 +20,7 @@ extern const Case cases_tree[];
 extern const Case cases_archive[];
 extern const Case cases_concurrency[];
 extern const Case cases_info[];
+extern const Case cases_options[];
 extern const Case cases_templates[];
 extern const Case cases_wire[];
 extern const Case cases_processes[];

@@ -310,7 +310,7 @@ static void a_token_may_be_a_function(void)
     sprov_call call = SPROV_INIT(sprov_call);
     call.cancel = &cancel;
     sprov_exec_request request = case_command("sleep 300");
-    case_shared();
+    case_sh(case_shared(), "true"); /* the way in may take its time to open */
     polled.fires_at = case_now_ms() + 1000;
     Ran ran = case_exec(case_shared(), &request, &call);
     CHECK_STATUS(ran.status, SPROV_OK);

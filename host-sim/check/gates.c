@@ -52,18 +52,37 @@ static const char *builds_templates(const HsProvider *lib, const char *config)
     return status == SPROV_E_UNSUPPORTED ? "build_template() answers SPROV_E_UNSUPPORTED" : NULL;
 }
 
-/* Whether create() takes a key at all: unknown ones are refused. */
-static const char *takes_image(const HsProvider *lib, const char *config)
+/* Whether create() takes these keys at all: unknown ones are refused. */
+static bool takes(const HsProvider *lib, const char *config, const char *options)
 {
     sprov_provider *provider = NULL;
     sprov_sandbox *sandbox = NULL;
     if (lib->api->open(NULL, config, &provider, NULL) != SPROV_OK)
-        return NULL;
-    sprov_status status = lib->api->create(provider, "{\"image\":\"a\"}", NULL, &sandbox, NULL);
+        return true;
+    sprov_status status = lib->api->create(provider, options, NULL, &sandbox, NULL);
     if (status == SPROV_OK)
         lib->api->release(sandbox);
     lib->api->close(provider, NULL);
-    return status == SPROV_OK ? NULL : "the provider takes no \"image\"";
+    return status == SPROV_OK;
+}
+
+static const char *takes_image(const HsProvider *lib, const char *config)
+{
+    return takes(lib, config, "{\"image\":\"a\"}") ? NULL : "the provider takes no \"image\"";
+}
+
+static const char *takes_mounts(const HsProvider *lib, const char *config)
+{
+    return takes(lib, config, "{\"mounts\":[],\"tmpfs\":{},\"command\":[\"a\"]}")
+               ? NULL
+               : "the provider takes no \"mounts\"";
+}
+
+static const char *takes_limits(const HsProvider *lib, const char *config)
+{
+    return takes(lib, config, "{\"memory\":134217728,\"capDrop\":[],\"network\":\"none\"}")
+               ? NULL
+               : "the provider takes no limits";
 }
 
 static const char *takes_host(const HsProvider *lib, const char *config)
@@ -85,6 +104,8 @@ static const Gate gates[] = {
     {"describe-template", describes_templates},
     {"build-template", builds_templates},
     {"image", takes_image},
+    {"mounts", takes_mounts},
+    {"limits", takes_limits},
     {"host", takes_host},
 };
 

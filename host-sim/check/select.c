@@ -6,10 +6,25 @@
 #include "cases/cases.h"
 
 static const Case *const areas[] = {
-    cases_abi,         cases_arguments, cases_guest,     cases_lifecycle, cases_exec,
-    cases_env,         cases_streaming, cases_timeout,   cases_files,     cases_write,
-    cases_concurrency, cases_info,      cases_templates, cases_wire,
-    cases_processes,   cases_process_streams, cases_tree, cases_archive,
+    cases_abi,
+    cases_arguments,
+    cases_guest,
+    cases_lifecycle,
+    cases_exec,
+    cases_env,
+    cases_streaming,
+    cases_timeout,
+    cases_files,
+    cases_write,
+    cases_concurrency,
+    cases_info,
+    cases_options,
+    cases_templates,
+    cases_wire,
+    cases_processes,
+    cases_process_streams,
+    cases_tree,
+    cases_archive,
 };
 
 static const Case *const last_of_all = &case_leaks;

@@ -109,6 +109,12 @@ const SprErrorPrivate *spr_error_extra(const GError *error)
     return spr_error_get_private(error);
 }
 
+bool spr_error_is_own_wish(const GError *error)
+{
+    return spr_error_is(error, SPR_E_CANCELLED, NULL) ||
+           spr_error_is(error, SPR_E_TIMEOUT, NULL) || spr_error_is(error, SPR_E_REFUSED, NULL);
+}
+
 bool spr_error_is(const GError *error, SprErrorCode code, const char *reason)
 {
     if (!error || error->domain != SPR_ERROR || error->code != (int)code)

@@ -128,7 +128,7 @@ static bool make_head(const char *name, const SprTarEntry *e, GByteArray *into, 
     archive_write_set_format_pax_restricted(archive);
     archive_write_set_bytes_per_block(archive, 0);
     archive_entry_set_pathname(entry, name);
-    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_filetype(entry, e->is_directory ? AE_IFDIR : AE_IFREG);
     archive_entry_set_perm(entry, (__LA_MODE_T)e->mode);
     archive_entry_set_uid(entry, e->uid);
     archive_entry_set_gid(entry, e->gid);

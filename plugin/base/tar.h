@@ -14,6 +14,7 @@ typedef struct {
     gint64 gid;
     guint64 size;
     gint64 mtime_ns;
+    bool is_directory; /* else a regular file; when written only */
 } SprTarEntry;
 
 /* A function of the tar library, to tell which one was loaded. */
@@ -46,7 +47,7 @@ typedef bool (*SprTarFillFn)(void *ctx, void *buffer, gsize capacity, gsize *ret
 
 typedef struct SprTarWriter SprTarWriter;
 
-/* A tar of one regular file. name is one short ASCII component. */
+/* A tar of one file, or one directory. name is one component. */
 bool spr_tar_writer_new(const char *name, const SprTarEntry *entry, SprTarFillFn fill, void *ctx,
                         SprTarWriter **ret_writer, GError **error);
 

@@ -83,6 +83,13 @@ const char *spr_nearest(const char *word, const char *const *known)
     return best;
 }
 
+char *spr_clean_path(const char *path)
+{
+    while (path[0] == '/' && path[1] == '/') /* GLib keeps a leading "//" */
+        path++;
+    return g_canonicalize_filename(path, "/");
+}
+
 bool spr_copy_text(char *buffer, gsize size, const char *text)
 {
     gsize used = 0;

@@ -20,6 +20,10 @@ char *spr_random_hex(gsize n_bytes);
  * near enough to be a slip of the keys. */
 const char *spr_nearest(const char *word, const char *const *known);
 
+/* An absolute path as the kernel sees it, without following links: no ".", no "..", no repeated or
+ * trailing slash. */
+char *spr_clean_path(const char *path);
+
 /* Copies text into buffer[size], cut at a UTF-8 character, bytes that are no UTF-8 replaced by
  * '?'. True when all of it fitted. */
 bool spr_copy_text(char *buffer, gsize size, const char *text);

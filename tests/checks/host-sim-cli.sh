@@ -19,7 +19,7 @@ with=("${open[@]}" --options "${OPTIONS:-{\}}")
 count=0
 
 cleanup() {
-    "$host" rm "${open[@]}" "$id" "$id-run" 2> /dev/null
+    "$host" rm "${open[@]}" "$id" "$id-run" "$id-clone" 2> /dev/null
     rm -rf "$work"
 }
 trap cleanup EXIT
@@ -205,15 +205,36 @@ call read "${open[@]}" --id "$id" no/such/file --to "$work/target/copy"
 check 'a read that fails leaves no partial file' all gave 125 '' '*no/such/file*' -- test -z "$(ls -A "$work/target")"
 call read "${open[@]}" --id "$id" tool --to "$work/target"
 check 'a folder is no target' gave 2 '' "*$work/target*"
+if "$host" info "${open[@]}" | grep -q 'sprov.archive/1'; then
+    mkdir "$work/tree" "$work/got"
+    printf data > "$work/tree/a file"
+    ln -s 'a file' "$work/tree/link"
+    call put "${open[@]}" --id "$id" made/here < <(tar -C "$work" -c tree)
+    check 'a directory is put as an archive' gave 0 '' ''
+    call get "${open[@]}" --id "$id" made/here/tree --to "$work/got.tar"
+    check 'and got again' all gave 0 '' '' -- tar -C "$work/got" -xf "$work/got.tar" -- \
+        diff -r "$work/tree" "$work/got/tree"
+    call put "${open[@]}" --id "$id" made < "$work/bytes"
+    check 'what is no archive is refused' gave 125 '' '*tar*'
+else
+    call get "${open[@]}" --id "$id" tool
+    check 'a provider without archives is told so' gave 125 '' '*sprov.archive/1*'
+fi
 call ls "${open[@]}"
-check 'ls shows the sandbox in a table' gave 0 "ID *STATUS *IMAGE *CREATED*$id *running *" ''
+check 'ls shows the sandbox in a table' gave 0 "ID *STATUS *IMAGE *AGE *PROCESSES*$id *running *" ''
 call stop "${open[@]}" --id "$id"
 check 'stop stops it and keeps it' all gave 0 '' '' -- is_listed "$id"
 call exec "${open[@]}" --id "$id" --options '{"autoStart":false}' -c true
 check 'a stopped sandbox stays stopped where that was asked for' gave 125 '' '*'
 call exec "${open[@]}" --id "$id" -c 'cat tool | wc -c'
 check 'exec starts it again with its files' gave 0 300007 ''
-call rm "${open[@]}" --id "$id" "$id-never"
+call clone "${with[@]}" --id "$id-clone" --with '{"env":{"CLONED":"yes"}}'
+check 'clone starts another with the options and what is changed in them' gave 0 "$id-clone" created
+call exec "${open[@]}" --id "$id-clone" --options '{"env":{"CLONED":"yes"}}' -c 'echo $CLONED; test ! -e tool'
+check 'which has none of the files' gave 0 yes ''
+call clone "${with[@]}" --with '[]'
+check 'what is no object of options is told' gave 2 '' '*--with*'
+call rm "${open[@]}" --id "$id-clone" "$id" "$id-never"
 check 'rm removes it, and one that is gone is no error' all gave 0 '' '' -- is_gone "$id"
 
 # ------------------------------------------------------------------ log and memory

@@ -62,7 +62,7 @@ static void use_template(const DkrTemplate *tmpl, const char *text)
         return;
     }
     require_own_lines(tmpl, recipe->dockerfile);
-    g_autofree char *canonical = dkr_identity_canonical(tmpl, recipe->schema_version);
+    g_autofree char *canonical = dkr_identity_canonical(tmpl, recipe->schema_version, NULL);
     json_auto_t *hashed = json_loads(canonical, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
     require(hashed != NULL);
     require(dkr_template_describe(text, &description, NULL));

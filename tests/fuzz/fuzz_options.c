@@ -6,6 +6,7 @@
 #include "options/sandbox.h"
 #include "sandbox/info.h"
 #include "sandbox/spec.h"
+#include "sandbox/warnings.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -34,11 +35,15 @@ static void use_options(const DkrSandboxOptions *options)
     require(body != NULL);
     json_auto_t *sent = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
     require(sent != NULL);
-    require(dkr_spec_verify(options, sent, &error));
+    json_auto_t *inspect =
+        json_pack("{s:O, s:O}", "Config", sent, "HostConfig", json_object_get(sent, "HostConfig"));
+    require(dkr_spec_verify(options, inspect, &error));
+    g_auto(GStrv) warnings = dkr_warnings(options, inspect, false);
+    require(!warnings[0] || strstr(warnings[0], "bypass"));
     if (!dkr_spec_check_api(options, 41, &error))
         require_error(error);
     DkrInfoSource source = {.options = options, .status = "pending"};
-    g_autofree char *info = dkr_info_sandbox(&source, NULL);
+    g_autofree char *info = dkr_info_sandbox(&source, NULL, NULL);
     require(info != NULL);
 }
 

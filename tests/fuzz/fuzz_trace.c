@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const DkrProgressVisitor visitor = {.step = on_step, .log = on_log};
     guint newest = 0;
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, &newest);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, &newest, NULL);
     while (size > 0) {
         size_t record = MIN((size_t)data[0], size - 1);
         g_autofree void *copy = g_memdup2(data + 1, record); /* to see reads beyond it */

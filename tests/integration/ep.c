@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -106,6 +107,8 @@ static int dial(void)
         return -1;
     strncpy(to.sun_path, host + 7, sizeof to.sun_path - 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct timeval limit = {.tv_sec = 120}; /* a stuck engine fails the test */
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
         return fd;
     close(fd);

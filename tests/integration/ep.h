@@ -20,6 +20,7 @@ const sprov_api *ep_api(void);
 const void *ep_extension(const char *id); /* has to be there */
 const sprov_ext_lifecycle *ep_lifecycle(void);
 
+
 /* The provider of DOCKER_HOST; fails the test when nothing answers there. */
 sprov_provider *ep_open(void);
 

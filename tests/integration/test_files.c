@@ -456,18 +456,16 @@ static sprov_flow take_stream(void *ctx, const void *data, size_t size)
     return SPROV_FLOW_CONTINUE;
 }
 
-Test(files, sixty_four_mebibytes_pass_through_in_eight_of_memory)
+static void check_stream(sprov_sandbox *sandbox, const char *block, bool size_known)
 {
-    EpBox box = ep_shared();
-    must_write(box.sandbox, "/tmp/warm", "up", 2);
-    Stream in = {.block = ep_random(MIB)}, out = {.block = in.block};
+    Stream in = {.block = block}, out = {.block = block};
     long before = anonymous_kib();
     sprov_source source = SPROV_INIT(sprov_source);
     sprov_write_request write = SPROV_INIT(sprov_write_request);
     sprov_read_request read = SPROV_INIT(sprov_read_request);
     sprov_sink sink = SPROV_INIT(sprov_sink);
     source.fd = -1;
-    source.size = 64 * MIB;
+    source.size = size_known ? 64 * MIB : UINT64_MAX;
     source.ctx = &in;
     source.read = give_stream;
     write.path = read.path = "/tmp/large";
@@ -475,13 +473,23 @@ Test(files, sixty_four_mebibytes_pass_through_in_eight_of_memory)
     sink.ctx = &out;
     sink.write = take_stream;
     read.sink = &sink;
-    cr_assert_eq(ep_api()->write_file(box.sandbox, &write, NULL, NULL), SPROV_OK);
-    cr_assert_eq(ep_api()->read_file(box.sandbox, &read, NULL, NULL, NULL), SPROV_OK);
+    cr_assert_eq(ep_api()->write_file(sandbox, &write, NULL, NULL), SPROV_OK);
+    cr_assert_eq(ep_api()->read_file(sandbox, &read, NULL, NULL, NULL), SPROV_OK);
     cr_assert_eq(out.moved, 64 * MIB);
     cr_assert_not(out.wrong);
-    cr_assert_leq(in.most_kib - before, 8192, "writing took %ld KiB", in.most_kib - before);
-    cr_assert_leq(out.most_kib - before, 8192, "reading took %ld KiB", out.most_kib - before);
-    ep_ask(box.sandbox, "rm /tmp/large");
+    cr_assert_leq(in.most_kib - before, 4096, "writing took %ld KiB", in.most_kib - before);
+    cr_assert_leq(out.most_kib - before, 4096, "reading took %ld KiB", out.most_kib - before);
+    ep_ask(sandbox, "rm /tmp/large");
+}
+
+/* Of known size by the engine's archive, else through the supervisor, where there is one. */
+Test(files, sixty_four_mebibytes_pass_through_in_four_of_memory)
+{
+    EpBox box = ep_shared();
+    const char *block = ep_random(MIB);
+    must_write(box.sandbox, "/tmp/warm", "up", 2);
+    check_stream(box.sandbox, block, true);
+    check_stream(box.sandbox, block, false);
     ep_leave(&box);
 }
 #endif

@@ -1,5 +1,6 @@
 /* Templates on a real engine. What a template makes is checked by its own last steps, which fail
  * the build when they do not find it, and by the image's configuration. */
+#include "engine/choice.h"
 #include "engine/images.h"
 #include "template/buildengine.h"
 
@@ -14,11 +15,9 @@ static DkrClient *connect_engine(void)
 {
     g_autoptr(GError) error = NULL;
     DkrEndpoint *endpoint = NULL;
-    cr_assert(dkr_endpoint_resolve(NULL, g_getenv("DOCKER_HOST"), &endpoint, &error), "%s",
+    cr_assert(dkr_endpoint_choose(&(DkrWish){0}, g_getenv, &endpoint, &error), "%s",
               error ? error->message : "");
-    DkrClient *client = dkr_client_new(endpoint, "sprov-tests", NULL);
-    dkr_endpoint_free(endpoint);
-    return client;
+    return dkr_client_new(endpoint, "sprov-tests", NULL);
 }
 
 typedef struct {

@@ -229,6 +229,29 @@ Test(wire_engine, a_sandbox_that_an_engine_lost_between_create_and_start_is_gone
     px_destroy(&box);
 }
 
+#define SAYS                                                                                       \
+    "[{'path':'/containers/*/json','times':%d,'do':'rewrite','replace':["                          \
+    "{'from':'`Status`:`running`','to':'`Status`:`%s`'}]}]"
+
+Test(wire_engine, that_calls_a_container_dead_is_believed_and_one_that_is_going_is_waited_for)
+{
+    EpBox box = px_box(NULL);
+    sprov_error error = SPROV_INIT(sprov_error);
+    ep_start(box.sandbox);
+    sprov_sandbox *other = ep_create(box.provider, box.id, NULL);
+    px_set(SAYS, 1, "dead");
+    sprov_status status = ep_api()->start(other, NULL, NULL, &error);
+    px_is_error(status, &error, SPROV_E_CONFLICT, "is dead");
+    px_set(SAYS, 2, "removing");
+    cr_expect_eq(ep_start(other), SPROV_START_CONNECTED);
+    px_set(SAYS, 2, "restarting");
+    sprov_sandbox *third = ep_create(box.provider, box.id, NULL);
+    cr_expect_eq(ep_start(third), SPROV_START_CONNECTED);
+    ep_api()->release(third);
+    ep_api()->release(other);
+    px_destroy(&box);
+}
+
 Test(wire_engine, a_create_is_never_sent_twice)
 {
     EpBox box = px_box(PX_PLAIN);

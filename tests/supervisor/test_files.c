@@ -557,3 +557,51 @@ Test(files, slow_readers_hold_back_nobody_else)
         g_thread_join(slow[i]);
     cr_expect(worst < 2000000, "a command took %" G_GINT64_FORMAT " us", worst);
 }
+
+/* A file system whose server never answers: every look at it waits. */
+static int mount_hanging(const char *path)
+{
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    g_autofree char *options = g_strdup_printf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
+    if (fd < 0 || mount("hangs", path, "fuse", 0, options) < 0)
+        cr_skip_test("this needs fuse");
+    return fd;
+}
+
+static gint64 cancel_at_us;
+
+static int is_cancelled(void *ctx)
+{
+    return g_get_monotonic_time() >= cancel_at_us;
+}
+
+Test(files, a_hanging_file_system_holds_its_request_and_no_other)
+{
+    g_autoptr(GError) error = NULL;
+    gint64 worst = 0;
+    sh("mkdir hung");
+    cr_assert(unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    int fuse = mount_hanging(in("hung"));
+    Sandbox inner = sandbox_serve();
+    SprSupervisor *outer = supervisor;
+    supervisor = sandbox_connect(&inner);
+
+    cancel_at_us = g_get_monotonic_time() + 1000000;
+    patient.is_cancelled = is_cancelled;
+    gint64 start = g_get_monotonic_time();
+    cr_assert_not(write_bytes(in("hung/f"), "x", 1, 0, &error));
+    cr_expect(spr_error_is(error, SPR_E_CANCELLED, NULL), "%s", error->message);
+    cr_expect(g_get_monotonic_time() - start < 10000000);
+    patient.is_cancelled = NULL;
+
+    GThread *commands = g_thread_new("commands", run_true, &worst);
+    must_write(in("beside"), "x");
+    expect_text(in("beside"), "x");
+    g_thread_join(commands);
+    cr_expect(worst < 2000000, "a command took %" G_GINT64_FORMAT " us", worst);
+    close(fuse);
+    umount2(in("hung"), MNT_DETACH);
+    spr_supervisor_unref(supervisor);
+    supervisor = outer;
+    sandbox_stop(&inner);
+}

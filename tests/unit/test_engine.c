@@ -8,61 +8,6 @@
 #include "engine/endpoint.h"
 #include "engine/failure.h"
 
-/* ------------------------------------------------------------------------- endpoint */
-
-static void resolves_to(const char *config, const char *environment, const char *path,
-                        const char *origin)
-{
-    g_autoptr(DkrEndpoint) endpoint = NULL;
-    g_autoptr(GError) error = NULL;
-    cr_assert(dkr_endpoint_resolve(config, environment, &endpoint, &error));
-    cr_assert_str_eq(endpoint->unix_path, path);
-    cr_assert_str_eq(endpoint->origin, origin);
-}
-
-Test(endpoint, configuration_comes_before_environment_before_default)
-{
-    resolves_to("unix:///a.sock", "unix:///b.sock", "/a.sock", "config \"host\"");
-    resolves_to(NULL, "unix:///b.sock", "/b.sock", "DOCKER_HOST");
-    resolves_to("", "", DKR_DEFAULT_SOCKET, "default");
-    resolves_to(NULL, "unix://", DKR_DEFAULT_SOCKET, "DOCKER_HOST");
-}
-
-Test(endpoint, a_wrong_choice_is_an_error_and_no_fallback)
-{
-    const char *wrong[] = {"tcp://127.0.0.1:2375", "unix://relative.sock", "/no/scheme", NULL};
-    for (const char **host = wrong; *host; host++) {
-        DkrEndpoint *endpoint = NULL;
-        g_autoptr(GError) error = NULL;
-        cr_assert_not(dkr_endpoint_resolve(NULL, *host, &endpoint, &error), "%s", *host);
-        cr_assert_null(endpoint);
-        cr_assert_not_null(strstr(error->message, *host), "%s", error->message);
-    }
-}
-
-Test(endpoint, a_password_in_an_address_is_not_repeated)
-{
-    DkrEndpoint *endpoint = NULL;
-    g_autoptr(GError) error = NULL;
-    cr_assert_not(dkr_endpoint_resolve("ssh://me:s3cr3t@far", NULL, &endpoint, &error));
-    cr_assert_null(strstr(error->message, "s3cr3t"), "%s", error->message);
-    cr_assert_not_null(strstr(error->message, "ssh://***@far"), "%s", error->message);
-}
-
-Test(endpoint, a_path_may_be_as_long_as_a_socket_takes_and_no_longer)
-{
-    g_autofree char *name = g_strnfill(106, 's');
-    g_autofree char *fits = g_strconcat("unix:///", name, NULL);
-    g_autofree char *too_long = g_strconcat(fits, "s", NULL);
-    g_autoptr(DkrEndpoint) endpoint = NULL;
-    DkrEndpoint *untouched = NULL;
-    g_autoptr(GError) error = NULL;
-    cr_assert(dkr_endpoint_resolve(fits, NULL, &endpoint, NULL));
-    cr_assert_not(dkr_endpoint_resolve(too_long, NULL, &untouched, &error));
-    cr_assert(spr_error_is(error, SPR_E_INVALID_ARGUMENT, "invalid-endpoint"));
-    cr_assert_null(untouched);
-}
-
 /* -------------------------------------------------------------------------- failure */
 
 Test(failure, status_and_text_of_the_engine_become_a_typed_error)
@@ -97,8 +42,8 @@ Test(failure, an_engine_that_is_not_there_is_named_with_the_way_out)
 {
     g_autoptr(DkrEndpoint) endpoint = NULL;
     g_autoptr(GError) error = NULL;
-    cr_assert(dkr_endpoint_resolve("unix:///run/x.sock", NULL, &endpoint, NULL));
-    dkr_failure_unreachable(&error, endpoint, ENOENT);
+    cr_assert(dkr_endpoint_parse("unix:///run/x.sock", "DOCKER_HOST", &endpoint, NULL));
+    dkr_failure_unreachable(&error, endpoint, ENOENT, NULL);
     cr_assert(spr_error_is(error, SPR_E_UNAVAILABLE, "engine-unreachable"));
     cr_assert_not_null(strstr(error->message, "/run/x.sock"));
     cr_assert_not_null(strstr(error->message, "DOCKER_HOST"));

@@ -158,6 +158,31 @@ Test(host_values, options_without_an_id_of_ours_are_passed_on_untouched)
     cr_assert_str_eq(text, "{ \"a\": 1e2 }");
 }
 
+Test(host_values, a_clone_has_all_options_but_id_and_name)
+{
+    char *json = hs_options_clone("{\"id\":\"a\",\"name\":\"b\",\"env\":{\"X\":\"1\",\"Y\":\"2\"},"
+                                  "\"image\":\"i\"}",
+                                  "{\"env\":{\"X\":\"3\"},\"name\":\"c\"}");
+    cr_assert_str_eq(json, "{\"env\":{\"X\":\"3\"},\"image\":\"i\",\"name\":\"c\"}");
+    free(json);
+    json = hs_options_clone(NULL, NULL);
+    cr_assert_str_eq(json, "{}");
+    free(json);
+}
+
+Test(host_values, an_age_is_told_in_the_largest_unit_that_fits)
+{
+    static const struct {
+        gint64 seconds;
+        const char *text;
+    } ages[] = {{-5, "0 s"},       {0, "0 s"},    {119, "119 s"},   {120, "2 min"},
+                {7199, "119 min"}, {7200, "2 h"}, {172799, "47 h"}, {172800, "2 d"}};
+    for (gsize i = 0; i < G_N_ELEMENTS(ages); i++) {
+        g_autofree char *text = hs_age_text(ages[i].seconds);
+        cr_assert_str_eq(text, ages[i].text);
+    }
+}
+
 Test(host_values, an_id_that_json_cannot_hold_is_refused_instead_of_dropped)
 {
     char *text = NULL;

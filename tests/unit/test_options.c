@@ -71,6 +71,9 @@ Test(options, that_are_absent_have_the_defaults_of_the_reference)
     cr_expect_str_eq(dkr_sandbox_options_workdir(o, "/srv/repo"), "/srv/repo");
     cr_expect_null(o->cap_drop);
     cr_expect_null(o->instructions);
+    cr_expect_str_eq(o->pull_policy, "missing");
+    cr_expect(!o->image_is_set && !o->command_is_set);
+    cr_expect_eq(dkr_sandbox_options_stop_s(o), 10);
     cr_expect_not(o->memory.is_set);
 }
 
@@ -117,6 +120,45 @@ Test(options, are_all_read)
     cr_expect_eq(o->ulimits.items[0].hard.value, 2);
     expect_pairs(&o->volumes, "/h>/c:ro");
     expect_pairs(&o->tmpfs, "/t>size=1m|/u>");
+}
+
+Test(options, of_images_networks_and_devices_are_read)
+{
+    g_autoptr(DkrSandboxOptions) o = parse(
+        "{\"image\":\"i\",\"platform\":\"linux/arm64/v8\",\"pullPolicy\":\"never\","
+        "\"entrypoint\":[\"tini\",\"\"],\"shmSize\":1,\"cpus\":1.5,\"stopTimeout\":0,"
+        "\"hostname\":\"a-1.b\",\"dns\":[\"10.0.0.1\",\"::1\"],\"runtime\":\"runsc\","
+        "\"extraHosts\":{\"db.local\":\"10.0.0.5\",\"up\":\"host-gateway\",\"six\":\"fe80::1\"},"
+        "\"devices\":[\"/dev/fuse\",\"/dev/a:/b:r\"],\"gpus\":[\"0\",\"GPU-1\"]}");
+    cr_expect(o->image_is_set);
+    cr_expect_str_eq(o->platform, "linux/arm64/v8");
+    cr_expect_str_eq(o->pull_policy, "never");
+    expect_strv(o->entrypoint, "tini|");
+    cr_expect_eq(o->shm_size.value, 1);
+    cr_expect_eq(o->nano_cpus.value, 1500000000);
+    cr_expect_eq(dkr_sandbox_options_stop_s(o), 0);
+    cr_expect_str_eq(o->hostname, "a-1.b");
+    expect_strv(o->dns, "10.0.0.1|::1");
+    cr_expect_str_eq(o->runtime, "runsc");
+    expect_pairs(&o->extra_hosts, "db.local>10.0.0.5|up>host-gateway|six>fe80::1");
+    expect_strv(o->devices, "/dev/fuse|/dev/a:/b:r");
+    expect_strv(o->gpus.ids, "0|GPU-1");
+    g_autoptr(DkrSandboxOptions) all = parse("{\"gpus\":\"all\",\"cpus\":2}");
+    cr_expect_eq(all->gpus.count, -1);
+    cr_expect_eq(all->nano_cpus.value, 2000000000);
+    g_autoptr(DkrSandboxOptions) two = parse("{\"gpus\":2,\"cpus\":0.01}");
+    cr_expect_eq(two->gpus.count, 2);
+    cr_expect_eq(two->nano_cpus.value, 10000000);
+}
+
+Test(options, an_entrypoint_of_ones_own_has_no_arguments_by_default_and_none_keeps_alive)
+{
+    g_autoptr(DkrSandboxOptions) own = parse("{\"entrypoint\":[\"/server\"]}");
+    expect_strv(own->command, "");
+    cr_expect(own->command_is_set);
+    g_autoptr(DkrSandboxOptions) none = parse("{\"entrypoint\":[]}");
+    expect_strv(none->command, "sleep|infinity");
+    cr_expect_not(none->command_is_set);
 }
 
 Test(options, mounts_of_the_three_kinds_are_read)
@@ -180,6 +222,16 @@ Test(options, image_and_template_exclude_each_other)
     expect_refused("{\"template\":{},\"image\":\"x\"}", SPR_E_INVALID_ARGUMENT,
                    "mutually-exclusive",
                    "image and template are mutually exclusive; leave one of them out");
+    expect_refused("{\"template\":{},\"pullPolicy\":\"missing\"}", SPR_E_INVALID_ARGUMENT,
+                   "mutually-exclusive",
+                   "pullPolicy and template are mutually exclusive: a template is built; leave one "
+                   "of them out");
+    expect_refused("{\"template\":\"t\",\"platform\":\"linux/amd64\"}", SPR_E_INVALID_ARGUMENT,
+                   "mutually-exclusive",
+                   "platform and template are mutually exclusive: a template has that of its base; "
+                   "leave one of them out");
+    expect_refused("{\"cpus\":1,\"cpuPeriod\":1000}", SPR_E_INVALID_ARGUMENT, "mutually-exclusive",
+                   "cpus and cpuQuota or cpuPeriod are mutually exclusive; leave one of them out");
 }
 
 Test(options, that_are_unknown_name_the_nearest_known_one)
@@ -236,6 +288,28 @@ Test(options, of_the_wrong_type_or_range_are_refused_by_path)
          "ulimits[0]: \"soft\" is above \"hard\""},
         {"{\"ulimits\":[{\"name\":\"nofile\",\"soft\":-1,\"hard\":2}]}",
          "ulimits[0]: \"soft\" is above \"hard\""},
+        {"{\"cpus\":0}", "cpus: 0 is out of range, must be 0.01 to 1000000"},
+        {"{\"cpus\":\"1\"}", "cpus: expected a number, got a string"},
+        {"{\"shmSize\":0}", "shmSize: 0 is out of range, must be 1 or more"},
+        {"{\"stopTimeout\":3601}", "stopTimeout: 3601 is out of range, must be 0 to 3600"},
+        {"{\"pullPolicy\":\"newer\"}",
+         "pullPolicy: must be one of missing, always, never, got \"newer\""},
+        {"{\"platform\":\"arm64\"}",
+         "platform: expected \"os/arch\" or \"os/arch/variant\", as \"linux/arm64\""},
+        {"{\"platform\":\"linux/\"}",
+         "platform: expected \"os/arch\" or \"os/arch/variant\", as \"linux/arm64\""},
+        {"{\"entrypoint\":\"tini\"}", "entrypoint: expected an array of strings, got a string"},
+        {"{\"hostname\":\"a_b..c\"}",
+         "hostname: expected a host name of at most 63 letters, digits, \"-\" and \".\""},
+        {"{\"dns\":[\"1.1.1.1\",\"resolver\"]}", "dns[1]: expected an address in numbers"},
+        {"{\"extraHosts\":{\"db\":\"db.local\"}}",
+         "extraHosts.db: expected an address in numbers, or \"host-gateway\""},
+        {"{\"extraHosts\":{\"d b\":\"::1\"}}", "extraHosts[\"d b\"]: the key must be a host name"},
+        {"{\"devices\":[\"/dev/a:/b:x\"]}",
+         "devices[0]: expected \"/dev/name\", \"/dev/name:/dev/inside\" or those and \":rwm\""},
+        {"{\"gpus\":0}", "gpus: expected \"all\", how many, or an array of ids"},
+        {"{\"gpus\":[]}", "gpus: expected \"all\", how many, or an array of ids"},
+        {"{\"gpus\":\"two\"}", "gpus: expected \"all\", how many, or an array of ids"},
         {"{\"volumes\":{\"/h\":\"c\"}}",
          "volumes[\"/h\"]: the target must be an absolute path in the container"},
         {"{\"volumes\":{\"/h:/c\":\"ro\"}}",
@@ -280,6 +354,9 @@ Test(options, mounts_are_refused_by_path)
         {"{\"mounts\":[{\"type\":\"volume\",\"target\":\"/a\","
          "\"volumeOptions\":{\"subpath\":\"s\"}}]}",
          "mounts[0].source: a subpath needs the name of its volume"},
+        {"{\"mounts\":[{\"type\":\"volume\",\"target\":\"/a\",\"source\":\"v\","
+         "\"volumeOptions\":{\"createSubpath\":true}}]}",
+         "mounts[0].volumeOptions.createSubpath: there is no \"subpath\" to make"},
     };
     expect_all_refused(refusals, G_N_ELEMENTS(refusals));
 }
@@ -391,6 +468,54 @@ Test(options, nested_too_deep_or_too_long_are_refused_at_once)
     g_string_append(big, "\"}");
     expect_refused(big->str, SPR_E_INVALID_ARGUMENT, "invalid-option",
                    "sandbox options: longer than 4194304 bytes");
+}
+
+/* ------------------------------------------------------------------------- the schema */
+
+#define EXAMPLES SOURCE_DIR "/tests/abi/examples/"
+
+/* The same examples that the schema is checked with. */
+Test(options, of_the_examples_of_the_schema_are_taken_or_refused_as_there)
+{
+    GDir *folder = g_dir_open(EXAMPLES, 0, NULL);
+    int count = 0;
+    cr_assert_not_null(folder);
+    for (const char *name; (name = g_dir_read_name(folder));) {
+        g_autofree char *path = g_strconcat(EXAMPLES, name, NULL);
+        g_autofree char *text = NULL;
+        g_autoptr(DkrSandboxOptions) options = NULL;
+        if (!g_str_has_prefix(name, "sandbox.") || strstr(name, ".template-with-")) /* by start() */
+            continue;
+        cr_assert(g_file_get_contents(path, &text, NULL, NULL));
+        bool taken = dkr_sandbox_options_parse(text, &options, NULL);
+        cr_expect_eq(taken, g_str_has_prefix(name, "sandbox.good."), "%s", name);
+        count++;
+    }
+    g_dir_close(folder);
+    cr_expect_gt(count, 30);
+}
+
+Test(options, that_are_known_are_those_of_the_schema)
+{
+    json_auto_t *schema = json_load_file(SOURCE_DIR "/abi/schema/sandbox.json", 0, NULL);
+    json_t *properties = json_object_get(schema, "properties");
+    const char *key;
+    json_t *value;
+    g_autoptr(GError) error = NULL;
+    DkrSandboxOptions *options = NULL;
+    cr_assert_gt(json_object_size(properties), 30);
+    json_object_foreach(properties, key, value)
+    {
+        g_autoptr(GError) why = NULL;
+        g_autofree char *json = g_strdup_printf("{\"%s\":null}", key);
+        cr_assert_not(dkr_sandbox_options_parse(json, &options, &why));
+        cr_expect_not(spr_error_is(why, SPR_E_INVALID_ARGUMENT, "unknown-option"), "%s", key);
+    }
+    cr_assert_not(dkr_sandbox_options_parse("{\"qqqqqqqqqqqqqqqq\":1}", &options, &error));
+    g_auto(GStrv) known = g_strsplit(strstr(error->message, "known are ") + 10, ", ", -1);
+    for (char **name = known; *name; name++)
+        cr_expect(json_object_get(properties, *name) || strcmp(*name, "dockerOptions") == 0, "%s",
+                  *name);
 }
 
 Test(options, messages_stay_short_and_on_one_line)

@@ -113,6 +113,16 @@ Test(tar, a_source_that_gives_more_or_fewer_bytes_than_announced_is_an_error)
     }
 }
 
+Test(tar, a_directory_is_one_entry_without_bytes)
+{
+    g_autoptr(GByteArray) tar = g_byte_array_new();
+    Source source = {.step = 1};
+    SprTarEntry entry = {.mode = 0755, .uid = 1000, .is_directory = true};
+    cr_assert(write_all(&source, &entry, 4096, tar, NULL));
+    cr_assert_eq(tar->len, 3 * 512);
+    cr_assert_eq(tar->data[156], '5', "the type of a directory");
+}
+
 Test(tar, a_size_beyond_what_old_headers_hold_is_written)
 {
     g_autoptr(SprTarWriter) writer = NULL;

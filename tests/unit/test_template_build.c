@@ -17,6 +17,10 @@ typedef struct {
     char *path;
     GBytes *tar;
     GString *progress;
+    bool no_buildkit;     /* it opens no session */
+    DkrServices services; /* of the session that is open */
+    guint n_sessions, n_closed, n_sweeps;
+    char *served; /* the secrets that the build asked for, each behind a ";" */
 } FakeEngine;
 
 static bool fake_inspect(void *ctx, const char *name, const SprWait *wait,
@@ -44,11 +48,51 @@ static bool fake_ensure_base(void *ctx, const char *name, const SprWait *wait, G
     return true;
 }
 
+static bool fake_open_session(void *ctx, const DkrServices *services, const SprWait *wait,
+                              char **ret_id, GError **error)
+{
+    FakeEngine *fake = ctx;
+    if (fake->no_buildkit)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-buildkit", "no sessions here");
+    cr_expect_eq(fake->n_builds, 0, "a session is opened before the build");
+    fake->services = *services;
+    fake->n_sessions++;
+    *ret_id = g_strdup("s1");
+    return true;
+}
+
+static void fake_close_session(void *ctx)
+{
+    FakeEngine *fake = ctx;
+    fake->n_closed++;
+}
+
+static void fake_sweep(void *ctx, const char *name)
+{
+    FakeEngine *fake = ctx;
+    fake->n_sweeps++;
+}
+
+/* What an engine does in steps with secrets. */
+static void fetch_secrets(FakeEngine *fake)
+{
+    static const char *const names[] = {"TOKEN", "OTHER", "STRANGE"};
+    GString *served = g_string_new(NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        const SprSecret *value = NULL;
+        if (fake->services.secret(fake->services.ctx, names[i], &value))
+            g_string_append_printf(served, ";%s=%s", names[i], spr_secret_data(value));
+    }
+    fake->served = g_string_free(served, FALSE);
+}
+
 static bool fake_post_build(void *ctx, const char *path, GBytes *tar, const SprWait *wait,
                             DkrChunkFn on_chunk, void *chunk_ctx, GError **error)
 {
     FakeEngine *fake = ctx;
     fake->n_builds++;
+    if (fake->n_sessions > 0)
+        fetch_secrets(fake);
     g_free(fake->path);
     fake->path = g_strdup(path);
     g_clear_pointer(&fake->tar, g_bytes_unref);
@@ -82,6 +126,7 @@ static FakeEngine fake_with(const char *answer)
 static void fake_clear(FakeEngine *fake)
 {
     g_free(fake->base);
+    g_free(fake->served);
     g_free(fake->path);
     g_clear_pointer(&fake->tar, g_bytes_unref);
     g_string_free(fake->progress, TRUE);
@@ -97,21 +142,46 @@ static DkrRecipe *recipe_of(const char *definition)
     return recipe;
 }
 
-static bool build(FakeEngine *fake, const char *definition, bool force, DkrTemplateImage **image,
-                  GError **error)
+/* A host that has the secrets of this list, "NAME", "value". */
+static bool ask_list(void *ctx, const char *name, SprSecret **ret_value)
+{
+    const char *const *list = ctx;
+    for (; list && *list; list += 2) {
+        if (strcmp(*list, name) == 0) {
+            *ret_value = spr_secret_new(list[1], strlen(list[1]));
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool build_with(FakeEngine *fake, const char *definition, bool force,
+                       const char *const *secrets, DkrTemplateImage **image, GError **error)
 {
     g_autoptr(DkrRecipe) recipe = recipe_of(definition);
     SprWait wait = spr_wait_for(-1);
     json_t *labels = json_pack("{s:s}", "sprov.owner", "a b&c");
-    DkrBuildRequest request = {
-        .force = force, .labels = labels, .on_progress = note_progress, .progress_ctx = fake};
+    DkrBuildRequest request = {.force = force,
+                               .host = {.ctx = (void *)secrets, .secret = ask_list},
+                               .labels = labels,
+                               .on_progress = note_progress,
+                               .progress_ctx = fake};
     DkrBuildEngine engine = {.ctx = fake,
                              .inspect = fake_inspect,
                              .ensure_base = fake_ensure_base,
-                             .post_build = fake_post_build};
+                             .open_session = fake_open_session,
+                             .close_session = fake_close_session,
+                             .post_build = fake_post_build,
+                             .sweep = fake_sweep};
     bool ok = dkr_template_build(recipe, &request, &engine, &wait, image, error);
     json_decref(labels);
     return ok;
+}
+
+static bool build(FakeEngine *fake, const char *definition, bool force, DkrTemplateImage **image,
+                  GError **error)
+{
+    return build_with(fake, definition, force, NULL, image, error);
 }
 
 static char *recorded(const char *name)
@@ -159,9 +229,10 @@ Test(template_build, asks_for_buildkit_with_tag_labels_and_one_dockerfile)
     g_autoptr(DkrRecipe) recipe = recipe_of(definition);
     cr_assert(build(&fake, definition, false, &image, NULL));
     g_autofree char *path = g_strdup_printf(
-        "/build?version=2&t=mastra-template%%3A%s&nocache=false&dockerfile=Dockerfile"
-        "&labels=%%7B%%22sprov.owner%%22%%3A%%22a%%20b%%26c%%22%%7D",
-        strchr(recipe->template_id, ':') + 1);
+        "/build?version=2&t=mastra-template%%3A%s&nocache=false&dockerfile=Dockerfile&forcerm=true"
+        "&labels=%%7B%%22sprov.owner%%22%%3A%%22a%%20b%%26c%%22%%2C%%22sprov.template%%22%%3A%%22"
+        "mastra-template%%3A%s%%22%%7D",
+        strchr(recipe->template_id, ':') + 1, strchr(recipe->template_id, ':') + 1);
     cr_expect_str_eq(fake.path, path);
     cr_expect_str_eq(fake.base, "debian:bookworm-slim");
     gsize size;
@@ -201,20 +272,97 @@ Test(template_build, scratch_is_no_image_to_look_for)
     fake_clear(&fake);
 }
 
-Test(template_build, secrets_are_refused_unless_the_image_is_there)
+static const char *const with_secret =
+    "{\"operations\":[{\"method\":\"runWithSecrets\",\"args\":[\"x\",{\"secrets\":[\"TOKEN\"],"
+    "\"output\":\"/o\"}]},{\"method\":\"runWithSecrets\",\"args\":[\"x\",{\"secrets\":[\"OTHER\","
+    "\"TOKEN\"],\"output\":\"/o\",\"exact\":true}]}]}";
+
+Test(template_build, secrets_are_served_in_a_session_and_no_others)
 {
-    static const char *const with_secret =
-        "{\"operations\":[{\"method\":\"runWithSecrets\",\"args\":[\"x\",{\"secrets\":[\"TOKEN\"],"
-        "\"output\":\"/o\"}]}]}";
+    static const char *const secrets[] = {"TOKEN", "", "OTHER", "b\n", "STRANGE", "c", NULL};
+    FakeEngine fake = fake_with(done);
+    g_autoptr(DkrTemplateImage) image = NULL;
+    cr_assert(build_with(&fake, with_secret, false, secrets, &image, NULL));
+    cr_expect_eq(fake.n_sessions, 1);
+    cr_expect_eq(fake.n_closed, 1);
+    cr_expect_eq(fake.n_sweeps, 1);
+    cr_expect_str_eq(fake.served, ";TOKEN=;OTHER=b\n", "an empty value is one");
+    cr_expect(strstr(fake.path, "&session=s1&"), "%s", fake.path);
+    fake_clear(&fake);
+}
+
+static void refuses_secrets(const char *const *secrets, SprErrorCode code, const char *reason,
+                            const char *words)
+{
     FakeEngine fake = fake_with(done);
     g_autoptr(DkrTemplateImage) image = NULL;
     g_autoptr(GError) error = NULL;
-    cr_expect_not(build(&fake, with_secret, false, &image, &error));
-    cr_expect(spr_error_is(error, SPR_E_UNSUPPORTED, "template-secrets"));
-    cr_expect(strstr(error->message, "TOKEN"));
+    cr_expect_not(build_with(&fake, with_secret, false, secrets, &image, &error));
+    cr_expect(spr_error_is(error, code, reason), "%s", error->message);
+    cr_expect(strstr(error->message, words), "%s", error->message);
+    cr_expect_eq(fake.n_builds + fake.n_sessions, 0, "nothing was begun");
     fake.exists = "sha256:old";
-    cr_expect(build(&fake, with_secret, false, &image, NULL));
+    cr_expect(build_with(&fake, with_secret, false, secrets, &image, NULL));
+    fake_clear(&fake);
+}
+
+Test(template_build, secrets_that_would_not_arrive_are_refused_before_anything)
+{
+    g_autofree char *long_value = g_strnfill(DKR_SECRET_MOST + 1, 'x');
+    const char *const too_long[] = {"TOKEN", "a", "OTHER", long_value, NULL};
+    const char *const breaks[] = {"TOKEN", "a\n", "OTHER", "b", NULL};
+    const char *const one[] = {"OTHER", "b", NULL};
+    refuses_secrets(NULL, SPR_E_NOT_FOUND, "no-secret", "the secrets OTHER, TOKEN");
+    refuses_secrets(one, SPR_E_NOT_FOUND, "no-secret", "the secret TOKEN");
+    refuses_secrets(too_long, SPR_E_INVALID_ARGUMENT, "secret-too-large",
+                    "the secret OTHER has "
+                    "512001 bytes");
+    refuses_secrets(breaks, SPR_E_INVALID_ARGUMENT, "secret-line-break", "the secret TOKEN ends");
+}
+
+Test(template_build, secrets_need_buildkit)
+{
+    static const char *const secrets[] = {"TOKEN", "a", "OTHER", "b", NULL};
+    FakeEngine fake = fake_with(done);
+    g_autoptr(DkrTemplateImage) image = NULL;
+    g_autoptr(GError) error = NULL;
+    fake.no_buildkit = true;
+    cr_expect_not(build_with(&fake, with_secret, false, secrets, &image, &error));
+    cr_expect(spr_error_is(error, SPR_E_UNSUPPORTED, "no-buildkit"));
     cr_expect_eq(fake.n_builds, 0);
+    fake_clear(&fake);
+}
+
+/* A step prints the secret, in one piece, in two, and in hex; a message holds it too. */
+Test(template_build, secrets_are_in_nothing_that_is_told)
+{
+    static const char *const secrets[] = {"TOKEN", "hunter22hunter22", "OTHER", "b4d", NULL};
+    static const char record[] = "\x0a\x30\x0a\x01"
+                                 "d"
+                                 "\x1a\x19"
+                                 "[2/2] RUN hunter22hunter2"
+                                 "\x3a\x10"
+                                 "exit code: 1    "
+                                 "\x1a\x12\x0a\x01"
+                                 "d\x18\x01\x22\x0b"
+                                 "hi hunter22"
+                                 "\x1a\x18\x0a\x01"
+                                 "d\x18\x01\x22\x11"
+                                 "hunter22 b4d 6234";
+    g_autofree char *base64 = g_base64_encode((const guchar *)record, sizeof record - 1);
+    g_autofree char *answer = g_strdup_printf("{\"id\":\"moby.buildkit.trace\",\"aux\":\"%s\"}"
+                                              "{\"error\":\"saw hunter22hunter22\"}",
+                                              base64);
+    g_autoptr(DkrTemplateImage) image = NULL;
+    g_autoptr(GError) error = NULL;
+    FakeEngine fake = fake_with(answer);
+    cr_assert_not(build_with(&fake, with_secret, false, secrets, &image, &error));
+    cr_expect_null(strstr(fake.progress->str, "hunter22"), "%s", fake.progress->str);
+    cr_expect(strstr(fake.progress->str, "hi ") && strstr(fake.progress->str, "*** *** 6234"), "%s",
+              fake.progress->str);
+    cr_expect_null(strstr(error->message, "hunter22"), "%s", error->message);
+    cr_expect_null(strstr(spr_error_extra(error)->detail, "hunter22"), "%s",
+                   spr_error_extra(error)->detail);
     fake_clear(&fake);
 }
 
@@ -306,7 +454,8 @@ static void check_recorded_refusal(const char *name)
     cr_expect(spr_error_is(error, SPR_E_BUILD, "build-failed"));
     cr_expect(strstr(error->message, "unknown instruction: BOGUS"), "%s", error->message);
     cr_expect_str_eq(spr_error_extra(error)->detail,
-                     "{\"step\":null,\"command\":null,\"exitCode\":null,\"output\":\"\"}");
+                     "{\"templateId\":\"mastra-template:0dd426bc21edf8fa96864b0f\",\"step\":null,"
+                     "\"command\":null,\"exitCode\":null,\"output\":\"\"}");
     cr_expect(g_str_has_suffix(fake.progress->str, "{\"type\":\"failure\",\"output\":\"\"}\n"));
     fake_clear(&fake);
 }

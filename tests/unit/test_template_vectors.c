@@ -22,7 +22,7 @@ static const char *text_of(const json_t *vector, const char *key)
 static void check_shared(const json_t *vector, const DkrTemplate *tmpl, const DkrRecipe *recipe)
 {
     const char *name = text_of(vector, "name");
-    g_autofree char *canonical = dkr_identity_canonical(tmpl, 1);
+    g_autofree char *canonical = dkr_identity_canonical(tmpl, 1, NULL);
     cr_expect_str_eq(canonical, text_of(vector, "canonical"), "%s", name);
     cr_expect_str_eq(recipe->dockerfile, text_of(vector, "dockerfile"), "%s", name);
     cr_expect_str_eq(recipe->template_id, text_of(vector, "templateId"), "%s", name);
@@ -39,7 +39,7 @@ static void check_shared(const json_t *vector, const DkrTemplate *tmpl, const Dk
 static void check_own(const json_t *vector, const DkrTemplate *tmpl, const DkrRecipe *recipe)
 {
     const char *name = text_of(vector, "name"), *theirs = text_of(vector, "canonical");
-    g_autofree char *canonical = dkr_identity_canonical(tmpl, 2);
+    g_autofree char *canonical = dkr_identity_canonical(tmpl, 2, NULL);
     g_autofree char *wanted =
         g_strconcat("{\"schemaVersion\":2", theirs + strlen("{\"schemaVersion\":1"), NULL);
     cr_expect_eq(recipe->schema_version, 2, "%s", name);

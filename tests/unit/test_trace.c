@@ -157,7 +157,7 @@ Test(progress, each_change_of_a_step_is_told_once)
 {
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(GString) told = g_string_new(NULL);
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told, NULL);
     put_vertex(record, "b", "[2/2] RUN x", "", NULL);
     put_vertex(record, "a", "[1/2] FROM y", "", NULL);
     feed(progress, record);
@@ -182,7 +182,7 @@ Test(progress, a_failure_has_the_exit_code_and_the_output)
 {
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(GString) told = g_string_new(NULL);
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told, NULL);
     put_vertex(record, "a", "RUN x", "s", NULL);
     put_log(record, "a", 2, "no\n", 3);
     put_vertex(record, "a", "RUN x", "sc", "process \"exit code: 7\" ended: exit code: 42");
@@ -201,7 +201,7 @@ Test(progress, the_cause_is_told_from_what_was_cancelled_beside_it)
 {
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(GString) told = g_string_new(NULL);
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told, NULL);
     put_vertex(record, "a", "RUN slow", "sc", "process \"echo exit code: 5\": context canceled");
     put_vertex(record, "b", "COPY x", "sc", "not found");
     feed(progress, record);
@@ -218,7 +218,7 @@ Test(progress, characters_cut_between_records_are_put_together_for_each_stream)
 {
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(GString) told = g_string_new(NULL);
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told, NULL);
     put_vertex(record, "a", "RUN x", "s", NULL);
     put_log(record, "a", 1, "a\xf0\x9f", 3);
     put_log(record, "a", 2, "\xc3", 1);
@@ -235,7 +235,7 @@ Test(progress, the_newest_64_kib_of_output_are_kept)
 {
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(GString) told = g_string_new(NULL);
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told, NULL);
     put_vertex(record, "a", "RUN x", "s", NULL);
     for (int i = 0; i < 60000; i++)
         put_log(record, "a", 1, "é", 2);
@@ -253,7 +253,7 @@ Test(progress, output_that_is_no_text_is_no_longer_than_any)
 {
     g_autoptr(GByteArray) record = g_byte_array_new();
     g_autoptr(GString) told = g_string_new(NULL);
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told, NULL);
     g_autofree char *bytes = g_malloc(DKR_STEP_OUTPUT_MAX);
     memset(bytes, 0xff, DKR_STEP_OUTPUT_MAX);
     put_vertex(record, "a", "RUN x", "s", NULL);
@@ -268,7 +268,7 @@ Test(progress, a_malformed_record_is_an_error_of_its_own)
 {
     g_autoptr(GString) told = g_string_new(NULL);
     g_autoptr(GError) error = NULL;
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told, NULL);
     cr_assert_not(dkr_progress_feed(progress, "\x0a\x05", 2, &error));
     cr_assert(spr_error_is(error, SPR_E_IO, "bad-trace"));
 }

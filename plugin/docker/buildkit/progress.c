@@ -20,13 +20,15 @@ typedef struct {
     bool told_start;
     bool over;
     GByteArray *output;
+    SprRedactStream *redact[2];
     Carry carry[2];
 } Step;
 
 struct DkrProgress {
     DkrProgressVisitor visitor;
     void *ctx;
-    GHashTable *steps; /* digest -> Step */
+    const SprRedactor *redactor; /* may be NULL */
+    GHashTable *steps;           /* digest -> Step */
     guint n_told;
     Step *failed; /* the likeliest cause so far */
 };
@@ -37,14 +39,18 @@ static void step_free(void *data)
     g_free(step->name);
     g_free(step->message);
     g_clear_pointer(&step->output, g_byte_array_unref);
+    spr_redact_stream_free(step->redact[0]);
+    spr_redact_stream_free(step->redact[1]);
     g_free(step);
 }
 
-DkrProgress *dkr_progress_new(const DkrProgressVisitor *visitor, void *ctx)
+DkrProgress *dkr_progress_new(const DkrProgressVisitor *visitor, void *ctx,
+                              const SprRedactor *redactor)
 {
     DkrProgress *progress = g_new0(DkrProgress, 1);
     progress->visitor = *visitor;
     progress->ctx = ctx;
+    progress->redactor = redactor;
     progress->steps = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, step_free);
     return progress;
 }
@@ -57,12 +63,19 @@ void dkr_progress_free(DkrProgress *progress)
     g_free(progress);
 }
 
-static char *text_of(DkrTraceBytes bytes)
+static char *text_of(DkrProtoBytes bytes)
 {
     return g_utf8_make_valid((const char *)bytes.data, (gssize)bytes.size);
 }
 
-static Step *step_of(DkrProgress *progress, DkrTraceBytes digest)
+/* For names and messages: the engine's words around a definition's. */
+static char *safe_text_of(const DkrProgress *progress, DkrProtoBytes bytes)
+{
+    g_autofree char *text = text_of(bytes);
+    return spr_redact(progress->redactor, text);
+}
+
+static Step *step_of(DkrProgress *progress, DkrProtoBytes digest)
 {
     if (digest.size == 0)
         return NULL;
@@ -112,11 +125,66 @@ static int likelihood(const Step *step)
     return g_str_has_suffix(step->message, "context canceled") ? 0 : 1;
 }
 
-static void finish_failed(DkrProgress *progress, Step *step, DkrTraceBytes message)
+/* How many bytes at the end begin a character that is not complete. */
+static guint unfinished_bytes(const guint8 *data, gsize size)
+{
+    for (guint back = 1; back <= 3 && back <= size; back++) {
+        guint8 c = data[size - back];
+        guint wanted = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+        if ((c & 0xc0) != 0x80)
+            return wanted > back ? back : 0;
+    }
+    return 0;
+}
+
+static char *complete_characters(Carry *carry, const GByteArray *text)
+{
+    g_autoptr(GByteArray) all = g_byte_array_sized_new(text->len + carry->n);
+    g_byte_array_append(all, carry->bytes, carry->n);
+    g_byte_array_append(all, text->data, text->len);
+    carry->n = unfinished_bytes(all->data, all->len);
+    memcpy(carry->bytes, all->data + all->len - carry->n, carry->n);
+    return g_utf8_make_valid((const char *)all->data, all->len - carry->n);
+}
+
+static void keep_output(Step *step, const GByteArray *text)
+{
+    if (!step->output)
+        step->output = g_byte_array_new();
+    g_byte_array_append(step->output, text->data, text->len);
+    if (step->output->len > 2 * DKR_STEP_OUTPUT_MAX)
+        g_byte_array_remove_range(step->output, 0, step->output->len - DKR_STEP_OUTPUT_MAX);
+}
+
+/* What may be told of a step's output goes to its failure and to the visitor. */
+static void tell_output(DkrProgress *progress, Step *step, int stream, const GByteArray *safe)
+{
+    if (safe->len == 0)
+        return;
+    if (!step->over || step->message)
+        keep_output(step, safe);
+    g_autofree char *text = complete_characters(&step->carry[stream - 1], safe);
+    if (*text)
+        progress->visitor.log(progress->ctx, number_of(progress, step), stream, text);
+}
+
+/* Nothing more comes that could complete what was held back. */
+static void tell_rest(DkrProgress *progress, Step *step)
+{
+    for (int stream = 1; stream <= 2; stream++) {
+        g_autoptr(GByteArray) safe = g_byte_array_new();
+        if (step->redact[stream - 1])
+            spr_redact_stream_finish(step->redact[stream - 1], safe);
+        tell_output(progress, step, stream, safe);
+    }
+}
+
+static void finish_failed(DkrProgress *progress, Step *step, DkrProtoBytes message)
 {
     if (step->message)
         return;
-    step->message = text_of(message);
+    tell_rest(progress, step);
+    step->message = safe_text_of(progress, message);
     step->over = true;
     if (!progress->failed || likelihood(step) > likelihood(progress->failed))
         progress->failed = step;
@@ -131,13 +199,14 @@ static void on_vertex(void *ctx, const DkrTraceVertex *vertex)
         return;
     if (vertex->name.size > 0 && *step->name == '\0') {
         g_free(step->name);
-        step->name = text_of(vertex->name);
+        step->name = safe_text_of(progress, vertex->name);
     }
     if (vertex->error.size > 0) {
         finish_failed(progress, step, vertex->error);
     } else if (step->over) {
         return; /* sources are completed more than once */
     } else if (vertex->completed) {
+        tell_rest(progress, step);
         step->over = true;
         g_clear_pointer(&step->output, g_byte_array_unref);
         tell(progress, step, vertex->cached ? DKR_STEP_CACHED : DKR_STEP_DONE);
@@ -146,49 +215,28 @@ static void on_vertex(void *ctx, const DkrTraceVertex *vertex)
     }
 }
 
-/* How many bytes at the end begin a character that is not complete. */
-static guint unfinished_bytes(const guint8 *data, gsize size)
-{
-    for (guint back = 1; back <= 3 && back <= size; back++) {
-        guint8 c = data[size - back];
-        guint wanted = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
-        if ((c & 0xc0) != 0x80)
-            return wanted > back ? back : 0;
-    }
-    return 0;
-}
-
-static char *complete_characters(Carry *carry, DkrTraceBytes text)
-{
-    g_autoptr(GByteArray) all = g_byte_array_sized_new((guint)(text.size + carry->n));
-    g_byte_array_append(all, carry->bytes, carry->n);
-    g_byte_array_append(all, text.data, (guint)text.size);
-    carry->n = unfinished_bytes(all->data, all->len);
-    memcpy(carry->bytes, all->data + all->len - carry->n, carry->n);
-    return g_utf8_make_valid((const char *)all->data, all->len - carry->n);
-}
-
-static void keep_output(Step *step, DkrTraceBytes text)
-{
-    if (!step->output)
-        step->output = g_byte_array_new();
-    g_byte_array_append(step->output, text.data, (guint)text.size);
-    if (step->output->len > 2 * DKR_STEP_OUTPUT_MAX)
-        g_byte_array_remove_range(step->output, 0, step->output->len - DKR_STEP_OUTPUT_MAX);
-}
-
 static void on_log(void *ctx, const DkrTraceLog *log)
 {
     DkrProgress *progress = ctx;
     Step *step = step_of(progress, log->vertex);
     if (!step || log->text.size == 0)
         return;
-    if (!step->over || step->message)
-        keep_output(step, log->text);
     int stream = log->stream == 2 ? 2 : 1;
-    g_autofree char *text = complete_characters(&step->carry[stream - 1], log->text);
-    if (*text)
-        progress->visitor.log(progress->ctx, number_of(progress, step), stream, text);
+    g_autoptr(GByteArray) safe = g_byte_array_new();
+    SprRedactStream **redact = &step->redact[stream - 1];
+    if (!*redact)
+        *redact = spr_redact_stream_new(progress->redactor);
+    spr_redact_stream_push(*redact, log->text.data, log->text.size, safe);
+    tell_output(progress, step, stream, safe);
+}
+
+void dkr_progress_finish(DkrProgress *progress)
+{
+    GHashTableIter steps;
+    void *step;
+    g_hash_table_iter_init(&steps, progress->steps);
+    while (g_hash_table_iter_next(&steps, NULL, &step))
+        tell_rest(progress, step);
 }
 
 bool dkr_progress_feed(DkrProgress *progress, const void *record, gsize size, GError **error)

@@ -5,8 +5,7 @@
  */
 #pragma once
 
-#include <glib.h>
-#include <stdbool.h>
+#include "base/redact.h"
 
 /* The newest bytes of a step's output that its failure carries. */
 #define DKR_STEP_OUTPUT_MAX (64 * 1024)
@@ -35,11 +34,16 @@ typedef struct {
 
 typedef struct DkrProgress DkrProgress;
 
-DkrProgress *dkr_progress_new(const DkrProgressVisitor *visitor, void *ctx);
+/* What redactor (may be NULL; outlives the progress) knows is in nothing that is told. */
+DkrProgress *dkr_progress_new(const DkrProgressVisitor *visitor, void *ctx,
+                              const SprRedactor *redactor);
 void dkr_progress_free(DkrProgress *progress);
 
 /* One trace record. False with SPR_E_IO when it is malformed; the build itself need not care. */
 bool dkr_progress_feed(DkrProgress *progress, const void *record, gsize size, GError **error);
+
+/* No more records come: tells what was held back because it might become a secret. */
+void dkr_progress_finish(DkrProgress *progress);
 
 /* The step that made the build fail, or NULL when no step did. */
 DkrStepFailure *dkr_progress_failure(const DkrProgress *progress);

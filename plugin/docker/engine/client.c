@@ -7,7 +7,6 @@
 #include <curl/curl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #define JSON_MOST (32u << 20)
 #define ERROR_BODY_MOST (64u << 10)
@@ -52,14 +51,15 @@ struct DkrReply {
     GError *callback_error;
 };
 
-DkrClient *dkr_client_new(const DkrEndpoint *endpoint, const char *user_agent, const SprLog *log)
+DkrClient *dkr_client_new(DkrEndpoint *endpoint, const char *user_agent, const SprLog *log)
 {
     DkrClient *client = g_new0(DkrClient, 1);
-    client->endpoint = dkr_endpoint_copy(endpoint);
+    client->endpoint = endpoint;
+    client->api_minor = endpoint->api_minor;
     client->user_agent = g_strdup(user_agent);
     if (log)
         client->log = *log;
-    dkr_lanes_init(&client->lanes);
+    dkr_lanes_init(&client->lanes, endpoint);
     g_mutex_init(&client->lock);
     return client;
 }
@@ -91,12 +91,6 @@ const void *dkr_client_library(void)
 }
 
 /* --------------------------------------------------------------- curl's callbacks */
-
-/* libcurl 7.88 does not set close-on-exec itself. */
-static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
-{
-    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
 
 static size_t on_header(char *line, size_t size, size_t count, void *ctx)
 {
@@ -206,21 +200,22 @@ static void setup_body(DkrReply *reply, const DkrRequest *request)
 static void setup(DkrReply *reply, const DkrRequest *request, int api_minor)
 {
     CURL *easy = reply->lane->easy;
-    reply->url = request->unversioned
-                     ? g_strdup_printf("http://docker%s", request->path)
-                     : g_strdup_printf("http://docker/v1.%d%s", api_minor, request->path);
+    const DkrEndpoint *endpoint = reply->client->endpoint;
+    g_autofree char *authority = dkr_endpoint_authority(endpoint);
+    g_autofree char *version = g_strdup_printf("/v1.%d", api_minor);
+    reply->url = g_strdup_printf("%s://%s%s%s%s", endpoint->tls ? "https" : "http", authority,
+                                 endpoint->base, request->unversioned ? "" : version,
+                                 request->path);
+    for (char **line = endpoint->headers; line && *line; line++)
+        add_header(reply, *line);
+    dkr_lane_setup(reply->lane);
     setup_body(reply, request);
     curl_easy_setopt(easy, CURLOPT_URL, reply->url);
-    curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, reply->client->endpoint->unix_path);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_USERAGENT, reply->client->user_agent);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_SIZE);
-    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, reply->request_headers);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, reply);
@@ -284,15 +279,28 @@ static int step_ms(const DkrReply *reply, const SprWait *wait)
     return (int)CLAMP((until - now + 999) / 1000, 0, STEP_MOST_MS);
 }
 
+static short curl_events(short events)
+{
+    return (short)((events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+                   (events & POLLOUT ? CURL_WAIT_POLLOUT : 0));
+}
+
 static void poll_lane(DkrReply *reply, const SprWait *wait)
 {
-    struct curl_waitfd extra[2];
+    struct curl_waitfd extra[3];
     unsigned int n = 0, source = 0;
+    const DkrBeside *beside = reply->request.beside;
+    short events = beside ? beside->events(beside->ctx) : 0;
     if (reply->again_fd >= 0)
         extra[n++] = (struct curl_waitfd){.fd = reply->again_fd, .events = CURL_WAIT_POLLIN};
     if (wait->cancel_fd >= 0)
         extra[n++] = (struct curl_waitfd){.fd = wait->cancel_fd, .events = CURL_WAIT_POLLIN};
+    unsigned int other = n;
+    if (events)
+        extra[n++] = (struct curl_waitfd){.fd = beside->fd, .events = curl_events(events)};
     curl_multi_poll(reply->lane->multi, extra, n, step_ms(reply, wait), NULL);
+    if (events && extra[other].revents)
+        beside->ready(beside->ctx);
     if (reply->again_fd >= 0 && extra[source].revents) {
         reply->again_fd = -1;
         reply->last_byte_us = g_get_monotonic_time();
@@ -303,14 +311,15 @@ static void poll_lane(DkrReply *reply, const SprWait *wait)
 /* Moves the transfer one poll further. */
 static bool step(DkrReply *reply, const SprWait *wait, GError **error)
 {
-    int running = 0;
+    reply->lane->wait = wait;
     if (reply->write_paused && reply->buffer->len <= PAUSE_ABOVE) {
         reply->write_paused = false;
         curl_easy_pause(reply->lane->easy, reply->again_fd < 0 ? CURLPAUSE_CONT : CURLPAUSE_SEND);
     }
     guint had = reply->buffer->len;
     bool had_head = reply->head_done;
-    curl_multi_perform(reply->lane->multi, &running);
+    if (!dkr_lane_perform(reply->lane, error))
+        return false;
     take_result(reply);
     if (reply->finished || reply->buffer->len > had || reply->head_done != had_head)
         return true;
@@ -326,10 +335,8 @@ static bool fail_transfer(DkrReply *reply, GError **error)
         g_propagate_error(error, g_steal_pointer(&reply->callback_error));
         return false;
     }
-    long os_errno = 0;
-    curl_easy_getinfo(reply->lane->easy, CURLINFO_OS_ERRNO, &os_errno);
-    if (reply->result == CURLE_COULDNT_CONNECT)
-        return dkr_failure_unreachable(error, reply->client->endpoint, (int)os_errno);
+    if (!dkr_lane_check(reply->lane, reply->result, reply->head_size > 0, error))
+        return false;
     spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %s: %s",
              reply->client->endpoint->address, reply->request.method, reply->request.path,
              curl_easy_strerror(reply->result));
@@ -382,6 +389,11 @@ static bool read_head(DkrReply *reply, const SprWait *wait, GError **error)
     return true;
 }
 
+gint64 dkr_client_limit_ms(const DkrClient *client)
+{
+    return client->endpoint->limit_ms > 0 ? client->endpoint->limit_ms : DKR_REQUEST_LIMIT_MS;
+}
+
 static bool open_versioned(DkrClient *client, const DkrRequest *request, int api_minor,
                            const SprWait *wait, DkrReply **ret_reply, GError **error)
 {
@@ -393,7 +405,7 @@ static bool open_versioned(DkrClient *client, const DkrRequest *request, int api
     reply->buffer = g_byte_array_new();
     reply->again_fd = -1;
     reply->limit_us =
-        spr_deadline_after(request->limit_ms ? request->limit_ms : DKR_REQUEST_LIMIT_MS);
+        spr_deadline_after(request->limit_ms ? request->limit_ms : dkr_client_limit_ms(client));
     reply->last_byte_us = g_get_monotonic_time();
     setup(reply, request, api_minor);
     if (!read_head(reply, wait, error))

@@ -24,6 +24,14 @@ typedef struct DkrReply DkrReply;
 typedef bool (*DkrBodyFn)(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
                           int *ret_again_fd, GError **error);
 
+/* Another descriptor that is served while a request waits, on the same thread. */
+typedef struct {
+    int fd;
+    short (*events)(void *ctx); /* POLLIN, POLLOUT; 0: it is over */
+    void (*ready)(void *ctx);   /* some of them came, or the end; must not block */
+    void *ctx;
+} DkrBeside;
+
 typedef struct {
     const char *method;
     const char *path; /* escaped, with its query; "/v1.NN" is put before it */
@@ -32,16 +40,21 @@ typedef struct {
     DkrBodyFn read_body; /* instead of body: a stream */
     void *read_ctx;
     const char *body_type; /* of the stream */
-    gint64 limit_ms;       /* for all of it, 0: 30 s, below 0: none */
+    gint64 limit_ms;       /* for all of it, 0: the endpoint's or 30 s, below 0: none */
     gint64 idle_ms;        /* without a byte either way, 0: none */
+    const DkrBeside *beside; /* may be NULL; lives as long as the reply */
     bool patient; /* may be silent for long: after 30 s of it the engine is pinged beside */
 } DkrRequest;
 
-DkrClient *dkr_client_new(const DkrEndpoint *endpoint, const char *user_agent, const SprLog *log);
+/* Takes the endpoint over. */
+DkrClient *dkr_client_new(DkrEndpoint *endpoint, const char *user_agent, const SprLog *log);
 void dkr_client_free(DkrClient *client);
 
 const DkrEndpoint *dkr_client_endpoint(const DkrClient *client);
 const char *dkr_client_user_agent(const DkrClient *client);
+
+/* How long an ordinary request may take. */
+gint64 dkr_client_limit_ms(const DkrClient *client);
 
 /* A function of the HTTP library, to tell which one was loaded. */
 const void *dkr_client_library(void);

@@ -24,10 +24,11 @@ static bool get_json(DkrClient *client, const char *path, const SprWait *wait, j
     return true;
 }
 
-bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
-                        json_t **ret_array, GError **error)
+/* The containers that pass one filter. */
+static bool list(DkrClient *client, const char *filter, const char *value, const SprWait *wait,
+                 json_t **ret_array, GError **error)
 {
-    json_auto_t *filters = json_pack("{s:[s]}", "label", label);
+    json_auto_t *filters = json_pack("{s:[s]}", filter, value);
     if (!filters)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
                         "the sandbox's id is not UTF-8");
@@ -49,6 +50,18 @@ bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wai
     return true;
 }
 
+bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
+                        json_t **ret_array, GError **error)
+{
+    return list(client, "label", label, wait, ret_array, error);
+}
+
+bool dkr_container_list_of_image(DkrClient *client, const char *image, const SprWait *wait,
+                                 json_t **ret_array, GError **error)
+{
+    return list(client, "ancestor", image, wait, ret_array, error);
+}
+
 bool dkr_container_inspect(DkrClient *client, const char *container, const SprWait *wait,
                            json_t **ret_object, GError **error)
 {
@@ -64,12 +77,21 @@ bool dkr_container_inspect(DkrClient *client, const char *container, const SprWa
     return true;
 }
 
-bool dkr_container_create(DkrClient *client, const char *name, const char *body,
-                          const SprWait *wait, char **ret_id, GError **error)
+/* "&key=value", or "" without a value */
+static char *query_part(const char *key, const char *value)
 {
-    g_autofree char *escaped = name ? spr_url_escape(name) : NULL;
+    g_autofree char *escaped = value ? spr_url_escape(value) : NULL;
+    return value ? g_strdup_printf("&%s=%s", key, escaped) : g_strdup("");
+}
+
+bool dkr_container_create(DkrClient *client, const char *name, const char *platform,
+                          const char *body, const SprWait *wait, char **ret_id, GError **error)
+{
+    g_autofree char *named = query_part("name", name);
+    g_autofree char *placed = query_part("platform", platform);
+    g_autofree char *query = g_strconcat(named, placed, NULL);
     g_autofree char *path =
-        g_strdup_printf("/containers/create%s%s", name ? "?name=" : "", name ? escaped : "");
+        g_strdup_printf("/containers/create%s%s", *query ? "?" : "", *query ? query + 1 : "");
     DkrRequest request = {
         .method = "POST", .path = path, .body = body, .limit_ms = -1, .patient = true};
     json_auto_t *answer = NULL;
@@ -137,6 +159,14 @@ bool dkr_container_remove(DkrClient *client, const char *container, const SprWai
         return true;
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
+}
+
+bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,
+                         json_t **ret_object, GError **error)
+{
+    g_autofree char *path =
+        g_strdup_printf("/containers/%s/stats?stream=false&one-shot=true", container);
+    return get_json(client, path, wait, JSON_OBJECT, ret_object, error);
 }
 
 static void append_output(void *ctx, int stream, const guint8 *data, gsize size)

@@ -10,13 +10,17 @@
 bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
                         json_t **ret_array, GError **error);
 
+/* Those that were made of an image, or of one that was made of it. */
+bool dkr_container_list_of_image(DkrClient *client, const char *image, const SprWait *wait,
+                                 json_t **ret_array, GError **error);
+
 bool dkr_container_inspect(DkrClient *client, const char *container, const SprWait *wait,
                            json_t **ret_object, GError **error);
 
-/* The name alone goes into the URL, NULL for one that the engine makes up; the configuration never
- * does. */
-bool dkr_container_create(DkrClient *client, const char *name, const char *body,
-                          const SprWait *wait, char **ret_id, GError **error);
+/* Name and platform alone go into the URL, NULL for a name that the engine makes up and for its own
+ * platform; the configuration never does. */
+bool dkr_container_create(DkrClient *client, const char *name, const char *platform,
+                          const char *body, const SprWait *wait, char **ret_id, GError **error);
 
 /* One that runs already is success. No limit but the caller's: the engine is pinged beside. */
 bool dkr_container_start(DkrClient *client, const char *container, const SprWait *wait,
@@ -37,6 +41,10 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
 /* Kills and removes it with its anonymous volumes; one that is gone, or going, is success. */
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
                           GError **error);
+
+/* What it uses at this moment; an engine before API 1.41 takes some seconds to tell. */
+bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,
+                         json_t **ret_object, GError **error);
 
 /* The last lines it printed, both streams, at most a few KiB; "" when there are none. */
 char *dkr_container_last_output(DkrClient *client, const char *container, const SprWait *wait);

@@ -55,14 +55,26 @@ bool dkr_failure_set(GError **error, int status, const void *body, gsize size)
     return false;
 }
 
-bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value)
+/* What the user can do depends on how the engine was to be reached. */
+static const char *way_out(const DkrEndpoint *endpoint, int errno_value)
 {
-    const char *way_out = "start Docker, or name its socket in DOCKER_HOST or in the config's "
-                          "\"host\"";
+    if (endpoint->via == DKR_VIA_SSH)
+        return "\"ssh HOST docker version\" must work without a question";
+    if (endpoint->via == DKR_VIA_TCP)
+        return "start Docker there, or name another engine in DOCKER_HOST or in the config's "
+               "\"host\"";
     if (errno_value == EACCES || errno_value == EPERM)
-        way_out = "join the group that owns the socket, or name another one in DOCKER_HOST";
+        return "join the group that owns the socket, or name another one in DOCKER_HOST";
+    return "start Docker, or name its socket in DOCKER_HOST or in the config's \"host\"";
+}
+
+bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value,
+                             const char *text)
+{
+    if (!text)
+        text = errno_value ? g_strerror(errno_value) : "no answer";
     spr_fail(error, SPR_E_UNAVAILABLE, "engine-unreachable", "no engine at %s (%s): %s",
-             endpoint->address, errno_value ? g_strerror(errno_value) : "no answer", way_out);
+             endpoint->address, text, way_out(endpoint, errno_value));
     spr_error_set_native(error, errno_value);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;

@@ -9,8 +9,9 @@
 /* Always false; body is JSON {"message"} or plain text of any kind. */
 bool dkr_failure_set(GError **error, int status, const void *body, gsize size);
 
-/* Always false; the connection could not be made: errno_value says why. */
-bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value);
+/* Always false; the connection could not be made: text, or else errno_value, says why. */
+bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value,
+                             const char *text);
 
 /* The HTTP status behind an error of the engine, or 0. */
 int dkr_failure_status(const GError *error);

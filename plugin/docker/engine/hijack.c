@@ -2,23 +2,19 @@
 
 #include "base/error.h"
 #include "engine/chunks.h"
+#include "engine/conn.h"
 #include "engine/failure.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #define HEAD_MOST (256u << 10)
 #define BODY_MOST (64u << 10)
 #define BODY_LIMIT_MS 5000
-#define REDIAL_US (10 * 1000)
 
 struct DkrHijack {
     const DkrClient *client;
-    int fd;
+    DkrConn *conn;
     int status;
     GByteArray *early; /* what came in one read with the head */
     gsize early_used;
@@ -31,36 +27,6 @@ static const char *address(const DkrHijack *hijack)
     return dkr_client_endpoint(hijack->client)->address;
 }
 
-static bool broken(const DkrHijack *hijack, int errno_value, GError **error)
-{
-    if (errno_value)
-        spr_fail_errno(error, SPR_E_IO, errno_value, "connection-broken",
-                       "the connection to %s broke", address(hijack));
-    else
-        spr_fail(error, SPR_E_IO, "connection-broken", "%s closed the connection", address(hijack));
-    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
-    return false;
-}
-
-static bool dial(DkrHijack *hijack, const SprWait *wait, GError **error)
-{
-    const DkrEndpoint *endpoint = dkr_client_endpoint(hijack->client);
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    g_strlcpy(to.sun_path, endpoint->unix_path, sizeof to.sun_path);
-    hijack->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (hijack->fd < 0)
-        return spr_fail_errno(error, SPR_E_EXHAUSTED, errno, "no-descriptor", "socket");
-    /* A full backlog is EAGAIN on unix sockets, and there is nothing to poll for. */
-    while (connect(hijack->fd, (struct sockaddr *)&to, sizeof to) < 0) {
-        int ready;
-        if (errno != EAGAIN && errno != EINTR)
-            return dkr_failure_unreachable(error, endpoint, errno);
-        if (!spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + REDIAL_US, &ready, error))
-            return false;
-    }
-    return true;
-}
-
 static bool send_all(DkrHijack *hijack, const char *data, gsize size, const SprWait *wait,
                      GError **error)
 {
@@ -70,7 +36,7 @@ static bool send_all(DkrHijack *hijack, const char *data, gsize size, const SprW
             return false;
         data += n;
         size -= n;
-        struct pollfd p = {.fd = hijack->fd, .events = POLLOUT};
+        struct pollfd p = {.fd = dkr_conn_fd(hijack->conn), .events = POLLOUT};
         int ready;
         if (n == 0 && !spr_wait_poll(wait, &p, 1, SPR_NEVER, &ready, error))
             return false;
@@ -82,18 +48,21 @@ static bool send_all(DkrHijack *hijack, const char *data, gsize size, const SprW
 static bool receive(DkrHijack *hijack, const SprWait *wait, GError **error)
 {
     for (;;) {
-        struct pollfd p = {.fd = hijack->fd, .events = POLLIN};
+        struct pollfd p = {.fd = dkr_conn_fd(hijack->conn), .events = POLLIN};
         guint8 bytes[4096];
+        gsize n;
+        bool end;
         int ready;
+        if (!dkr_conn_read(hijack->conn, bytes, sizeof bytes, &n, &end, error))
+            return false;
+        if (end)
+            return dkr_conn_fail(hijack->conn, 0, error);
+        if (n > 0) {
+            g_byte_array_append(hijack->early, bytes, (guint)n);
+            return true;
+        }
         if (!spr_wait_poll(wait, &p, 1, SPR_NEVER, &ready, error))
             return false;
-        gssize n = recv(hijack->fd, bytes, sizeof bytes, 0);
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (n <= 0)
-            return broken(hijack, n < 0 ? errno : 0, error);
-        g_byte_array_append(hijack->early, bytes, (guint)n);
-        return true;
     }
 }
 
@@ -137,12 +106,7 @@ static bool read_raw(DkrHijack *hijack, void *buffer, gsize capacity, gsize *ret
         hijack->early_used += *ret_size;
         return true;
     }
-    gssize n = recv(hijack->fd, buffer, capacity, 0);
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
-        return broken(hijack, errno, error);
-    *ret_size = n > 0 ? (gsize)n : 0;
-    *ret_end = n == 0;
-    return true;
+    return dkr_conn_read(hijack->conn, buffer, capacity, ret_size, ret_end, error);
 }
 
 bool dkr_hijack_read(DkrHijack *hijack, void *buffer, gsize capacity, gsize *ret_size,
@@ -158,7 +122,7 @@ bool dkr_hijack_read(DkrHijack *hijack, void *buffer, gsize capacity, gsize *ret
         if (!hijack->is_chunked || (n == 0 && !*ret_end))
             return true;
         if (*ret_end)
-            return broken(hijack, 0, error); /* before the last chunk */
+            return dkr_conn_fail(hijack->conn, 0, error); /* before the last chunk */
         if (!dkr_chunks_decode(&hijack->chunks, buffer, n, ret_size, error))
             return false;
     }
@@ -190,7 +154,7 @@ static bool fail_refused(DkrHijack *hijack, const char *head, const SprWait *wai
     want = MIN(want, BODY_MOST);
     while (have < want && !end &&
            dkr_hijack_read(hijack, text + have, want - have, &n, &end, NULL)) {
-        struct pollfd p = {.fd = hijack->fd, .events = POLLIN};
+        struct pollfd p = {.fd = dkr_conn_fd(hijack->conn), .events = POLLIN};
         int ready;
         have += n;
         if (n == 0 && !end && !spr_wait_poll(&limited, &p, 1, SPR_NEVER, &ready, NULL))
@@ -213,25 +177,35 @@ static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait
     return true;
 }
 
-bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
-                     DkrHijack **ret_hijack, GError **error)
+static char *request_text(DkrClient *client, int minor, const DkrHijackRequest *request)
+{
+    const DkrEndpoint *endpoint = dkr_client_endpoint(client);
+    g_autofree char *authority = dkr_endpoint_authority(endpoint);
+    g_autofree char *more = endpoint->headers ? g_strjoinv("\r\n", endpoint->headers) : NULL;
+    const char *body = request->body ? request->body : "";
+    return g_strdup_printf("POST %s/v1.%d%s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n"
+                           "%s%sContent-Type: application/json\r\nContent-Length: %zu\r\n%s"
+                           "Connection: Upgrade\r\nUpgrade: %s\r\n\r\n%s",
+                           endpoint->base, minor, request->path, authority,
+                           dkr_client_user_agent(client), more ? more : "",
+                           more && *more ? "\r\n" : "", strlen(body),
+                           request->headers ? request->headers : "", request->protocol, body);
+}
+
+bool dkr_hijack_open_as(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
+                        DkrHijack **ret_hijack, GError **error)
 {
     int minor;
-    SprWait limited = spr_wait_within(wait, DKR_REQUEST_LIMIT_MS);
+    SprWait limited = spr_wait_within(wait, dkr_client_limit_ms(client));
     if (!dkr_client_api_minor(client, wait, &minor, error))
         return false;
     g_autoptr(DkrHijack) hijack = g_new0(DkrHijack, 1);
     hijack->client = client;
-    hijack->fd = -1;
     hijack->early = g_byte_array_new();
-    g_autofree char *request =
-        g_strdup_printf("POST /v1.%d%s HTTP/1.1\r\nHost: docker\r\nUser-Agent: %s\r\n"
-                        "Content-Type: application/json\r\nContent-Length: %zu\r\n"
-                        "Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n%s",
-                        minor, path, dkr_client_user_agent(client), strlen(body), body);
+    g_autofree char *text = request_text(client, minor, request);
     gsize head_length = 0;
-    if (!dial(hijack, &limited, error) ||
-        !send_all(hijack, request, strlen(request), &limited, error) ||
+    if (!dkr_conn_open(dkr_client_endpoint(client), &limited, &hijack->conn, error) ||
+        !send_all(hijack, text, strlen(text), &limited, error) ||
         !read_head(hijack, &limited, &head_length, error) ||
         !check_head(hijack, head_length, &limited, error))
         return false;
@@ -239,9 +213,16 @@ bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, cons
     return true;
 }
 
+bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
+                     DkrHijack **ret_hijack, GError **error)
+{
+    const DkrHijackRequest request = {.path = path, .protocol = "tcp", .body = body};
+    return dkr_hijack_open_as(client, &request, wait, ret_hijack, error);
+}
+
 int dkr_hijack_fd(const DkrHijack *hijack)
 {
-    return hijack->fd;
+    return dkr_conn_fd(hijack->conn);
 }
 
 bool dkr_hijack_is_upgraded(const DkrHijack *hijack)
@@ -252,29 +233,24 @@ bool dkr_hijack_is_upgraded(const DkrHijack *hijack)
 bool dkr_hijack_write(DkrHijack *hijack, const void *data, gsize size, gsize *ret_size,
                       GError **error)
 {
-    gssize n = send(hijack->fd, data, size, MSG_NOSIGNAL);
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
-        return broken(hijack, errno, error);
-    *ret_size = n > 0 ? (gsize)n : 0;
-    return true;
+    return dkr_conn_write(hijack->conn, data, size, ret_size, error);
 }
 
 void dkr_hijack_half_close(DkrHijack *hijack)
 {
-    shutdown(hijack->fd, SHUT_WR);
+    dkr_conn_half_close(hijack->conn);
 }
 
 void dkr_hijack_shut(DkrHijack *hijack)
 {
-    shutdown(hijack->fd, SHUT_RDWR);
+    dkr_conn_shut(hijack->conn);
 }
 
 void dkr_hijack_free(DkrHijack *hijack)
 {
     if (!hijack)
         return;
-    if (hijack->fd >= 0)
-        close(hijack->fd);
+    dkr_conn_free(hijack->conn);
     g_byte_array_unref(hijack->early);
     g_free(hijack);
 }

@@ -1,7 +1,8 @@
 /*
  * A connection that stops being HTTP: the engine answers 101 and both sides talk raw bytes. Used
- * for the streams of an exec. One connection per DkrHijack, never shared with libcurl's; the
- * descriptor is non-blocking and close-on-exec. One thread may read while another writes.
+ * for the streams of an exec and for the session of a build. One connection per DkrHijack, never
+ * shared with libcurl's; the descriptor is non-blocking and close-on-exec. One thread may read
+ * while another writes.
  */
 #pragma once
 
@@ -9,8 +10,19 @@
 
 typedef struct DkrHijack DkrHijack;
 
-/* POSTs body (JSON) to path and reads the head of the answer. Anything but 101 or a plain 200 is
- * an error with the engine's text. Nothing may be sent before this returned: engines lose it. */
+typedef struct {
+    const char *path;
+    const char *protocol; /* that is asked for: "tcp", "h2c" */
+    const char *headers;  /* more of them, each line with its end; or NULL */
+    const char *body;     /* JSON, or NULL */
+} DkrHijackRequest;
+
+/* POSTs request and reads the head of the answer. Anything but 101 or a plain 200 is an error with
+ * the engine's text. Nothing may be sent before this returned: engines lose it. */
+bool dkr_hijack_open_as(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
+                        DkrHijack **ret_hijack, GError **error);
+
+/* The same for the protocol "tcp". */
 bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
                      DkrHijack **ret_hijack, GError **error);
 

@@ -26,10 +26,10 @@ bool dkr_image_inspect(DkrClient *client, const char *image, const SprWait *wait
     return true;
 }
 
-bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wait,
-                    json_t **ret_array, GError **error)
+/* The images that pass filters, which is JSON. */
+static bool list(DkrClient *client, const char *filters, const SprWait *wait, json_t **ret_array,
+                 GError **error)
 {
-    g_autofree char *filters = g_strdup_printf("{\"reference\":[\"%s\"]}", repository);
     g_autofree char *escaped = spr_url_escape(filters);
     g_autofree char *path = g_strdup_printf("/images/json?filters=%s", escaped);
     DkrRequest request = {.method = "GET", .path = path};
@@ -40,6 +40,21 @@ bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wa
         return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's list of images is none");
     *ret_array = g_steal_pointer(&answer);
     return true;
+}
+
+bool dkr_image_list(DkrClient *client, const char *repository, const SprWait *wait,
+                    json_t **ret_array, GError **error)
+{
+    g_autofree char *filters = g_strdup_printf("{\"reference\":[\"%s\"]}", repository);
+    return list(client, filters, wait, ret_array, error);
+}
+
+bool dkr_image_list_dangling(DkrClient *client, const char *label, const SprWait *wait,
+                             json_t **ret_array, GError **error)
+{
+    g_autofree char *filters =
+        g_strdup_printf("{\"dangling\":[\"true\"],\"label\":[\"%s\"]}", label);
+    return list(client, filters, wait, ret_array, error);
 }
 
 bool dkr_image_remove(DkrClient *client, const char *image, const SprWait *wait, GError **error)
@@ -82,8 +97,7 @@ static void report(const Pull *pull, const json_t *object)
 static bool fail_pull(const char *image, const char *why, GError **error)
 {
     return spr_fail(error, SPR_E_NOT_FOUND, "image-not-found",
-                    "the image \"%s\" is not on the engine and could not be pulled: %s; build or "
-                    "load it, or check its name",
+                    "the image \"%s\" could not be pulled: %s; build or load it, or check its name",
                     image, why);
 }
 
@@ -102,7 +116,7 @@ static bool on_line(void *ctx, json_t *object, GError **error)
 
 /* "repo:tag", "repo@digest" or "repo"; a port in the registry's name is no tag. Without a tag the
  * engine would pull all of them. */
-static char *pull_path(const char *image)
+static char *pull_path(const char *image, const char *platform)
 {
     const char *at = strchr(image, '@');
     const char *slash = strrchr(image, '/');
@@ -111,13 +125,15 @@ static char *pull_path(const char *image)
     g_autofree char *repository = cut ? g_strndup(image, (gsize)(cut - image)) : g_strdup(image);
     g_autofree char *name = spr_url_escape(repository);
     g_autofree char *tag = spr_url_escape(cut ? cut + 1 : "latest");
-    return g_strdup_printf("/images/create?fromImage=%s&tag=%s", name, tag);
+    g_autofree char *of = platform ? spr_url_escape(platform) : NULL;
+    return g_strdup_printf("/images/create?fromImage=%s&tag=%s%s%s", name, tag,
+                           of ? "&platform=" : "", of ? of : "");
 }
 
-static bool open_pull(DkrClient *client, const char *image, const SprWait *wait,
-                      DkrReply **ret_reply, GError **error)
+static bool open_pull(DkrClient *client, const char *image, const char *platform,
+                      const SprWait *wait, DkrReply **ret_reply, GError **error)
 {
-    g_autofree char *path = pull_path(image);
+    g_autofree char *path = pull_path(image, platform);
     DkrRequest request = {.method = "POST", .path = path, .limit_ms = -1, .patient = true};
     g_autoptr(GError) why = NULL;
     if (dkr_client_open(client, &request, wait, ret_reply, &why))
@@ -128,12 +144,12 @@ static bool open_pull(DkrClient *client, const char *image, const SprWait *wait,
     return false;
 }
 
-bool dkr_image_pull(DkrClient *client, const char *image, const SprWait *wait,
+bool dkr_image_pull(DkrClient *client, const char *image, const char *platform, const SprWait *wait,
                     DkrProgressFn progress, void *progress_ctx, GError **error)
 {
     Pull pull = {image, progress, progress_ctx};
     g_autoptr(DkrReply) reply = NULL;
-    if (!open_pull(client, image, wait, &reply, error))
+    if (!open_pull(client, image, platform, wait, &reply, error))
         return false;
     g_autoptr(DkrJsonStream) stream = dkr_json_stream_new(on_line, &pull);
     const void *data;

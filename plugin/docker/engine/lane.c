@@ -1,16 +1,22 @@
 #include "engine/lane.h"
 
-#include <stdbool.h>
+#include "base/error.h"
+#include "engine/failure.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define IDLE_MOST 8
+#define CONNECT_LIMIT_MS (20 * 1000) /* dial's and as much for TLS */
 
-void dkr_lanes_init(DkrLanes *lanes)
+void dkr_lanes_init(DkrLanes *lanes, const DkrEndpoint *endpoint)
 {
     static gsize once;
     if (g_once_init_enter(&once)) {
         curl_global_init(CURL_GLOBAL_DEFAULT); /* never cleaned up: the host may use curl, too */
         g_once_init_leave(&once, 1);
     }
+    lanes->endpoint = endpoint;
     g_mutex_init(&lanes->lock);
     g_queue_init(&lanes->idle);
 }
@@ -29,6 +35,8 @@ DkrLane *dkr_lane_take(DkrLanes *lanes)
     if (lane)
         return lane;
     lane = g_new0(DkrLane, 1);
+    lane->endpoint = lanes->endpoint;
+    lane->dials = g_array_new(FALSE, FALSE, sizeof(DkrDial));
     lane->multi = curl_multi_init();
     lane->easy = curl_easy_init();
     return lane;
@@ -37,6 +45,7 @@ DkrLane *dkr_lane_take(DkrLanes *lanes)
 void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane)
 {
     curl_easy_reset(lane->easy);
+    lane->wait = NULL;
     g_mutex_lock(&lanes->lock);
     bool keep = lanes->idle.length < IDLE_MOST;
     if (keep)
@@ -50,5 +59,129 @@ void dkr_lane_free(DkrLane *lane)
 {
     curl_multi_cleanup(lane->multi);
     curl_easy_cleanup(lane->easy);
+    g_array_unref(lane->dials); /* all were closed by libcurl */
+    g_clear_error(&lane->dial_error);
+    g_free(lane->complaint);
     g_free(lane);
+}
+
+/* --------------------------------------------------------------- curl's callbacks */
+
+/* In the middle of a transfer, on its caller's thread. libcurl connects it to what address says
+ * when this returns. */
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    DkrLane *lane = ctx;
+    DkrDial dial = DKR_DIAL_NONE;
+    DkrTarget target;
+    g_clear_error(&lane->dial_error);
+    g_clear_pointer(&lane->complaint, g_free);
+    if (!dkr_dial_prepare(lane->endpoint, lane->wait, &dial, &target, &lane->dial_error))
+        return CURL_SOCKET_BAD;
+    address->family = target.address.ss_family;
+    address->addrlen = target.size;
+    memcpy(&address->addr, &target.address, target.size); /* libcurl has room for any address */
+    g_array_append_val(lane->dials, dial);
+    return dial.fd;
+}
+
+static int close_socket(void *ctx, curl_socket_t fd)
+{
+    DkrLane *lane = ctx;
+    for (guint i = 0; i < lane->dials->len; i++) {
+        DkrDial *dial = &g_array_index(lane->dials, DkrDial, i);
+        if (dial->fd != fd)
+            continue;
+        g_free(lane->complaint);
+        lane->complaint = dial->child ? spr_child_complaint(dial->child) : NULL;
+        dkr_dial_close(dial);
+        g_array_remove_index_fast(lane->dials, i);
+        return 0;
+    }
+    return 0;
+}
+
+static CURLcode use_tls(CURL *easy, void *context, void *ctx)
+{
+    const DkrLane *lane = ctx;
+    return dkr_tls_apply(lane->endpoint->tls, lane->endpoint->host, context)
+               ? CURLE_OK
+               : CURLE_SSL_CERTPROBLEM;
+}
+
+static void setup_tls(DkrLane *lane)
+{
+    long verify = dkr_tls_verifies(lane->endpoint->tls);
+    curl_easy_setopt(lane->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(lane->easy, CURLOPT_CAINFO, NULL);
+    curl_easy_setopt(lane->easy, CURLOPT_CAPATH, NULL);
+    curl_easy_setopt(lane->easy, CURLOPT_SSL_VERIFYPEER, verify);
+    curl_easy_setopt(lane->easy, CURLOPT_SSL_VERIFYHOST, verify ? 2L : 0L);
+    curl_easy_setopt(lane->easy, CURLOPT_SSL_CTX_FUNCTION, use_tls);
+    curl_easy_setopt(lane->easy, CURLOPT_SSL_CTX_DATA, lane);
+    lane->tls_text[0] = '\0';
+    curl_easy_setopt(lane->easy, CURLOPT_ERRORBUFFER, lane->tls_text);
+}
+
+void dkr_lane_setup(DkrLane *lane)
+{
+    /* Its name plays no part: with it libcurl looks none up, open_socket() does. */
+    curl_easy_setopt(lane->easy, CURLOPT_UNIX_SOCKET_PATH, "engine");
+    curl_easy_setopt(lane->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(lane->easy, CURLOPT_OPENSOCKETDATA, lane);
+    curl_easy_setopt(lane->easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    curl_easy_setopt(lane->easy, CURLOPT_CLOSESOCKETDATA, lane);
+    curl_easy_setopt(lane->easy, CURLOPT_PROTOCOLS_STR, lane->endpoint->tls ? "https" : "http");
+    curl_easy_setopt(lane->easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(lane->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_LIMIT_MS);
+    curl_easy_setopt(lane->easy, CURLOPT_NOSIGNAL, 1L);
+    if (lane->endpoint->tls)
+        setup_tls(lane);
+}
+
+bool dkr_lane_perform(DkrLane *lane, GError **error)
+{
+    int running = 0;
+    curl_multi_perform(lane->multi, &running);
+    for (guint i = 0; i < lane->dials->len; i++) {
+        if (!dkr_dial_settle(lane->endpoint, &g_array_index(lane->dials, DkrDial, i), error))
+            return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------- failures */
+
+static bool check_tls(DkrLane *lane, CURLcode result, GError **error)
+{
+    long verify = X509_V_OK;
+    bool in_handshake = result == CURLE_SSL_CONNECT_ERROR ||
+                        result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM;
+    if (!lane->endpoint->tls || (!in_handshake && !dkr_tls_knows(lane->tls_text)))
+        return true;
+    if (in_handshake && dkr_tls_verifies(lane->endpoint->tls))
+        curl_easy_getinfo(lane->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
+    if (verify == X509_V_ERR_UNSPECIFIED) /* libcurl's for a handshake that did not come so far */
+        verify = X509_V_OK;
+    return dkr_tls_fail(lane->endpoint->address, verify, lane->tls_text, error);
+}
+
+bool dkr_lane_check(DkrLane *lane, CURLcode result, bool any_answer, GError **error)
+{
+    if (lane->dial_error) {
+        g_propagate_error(error, g_steal_pointer(&lane->dial_error));
+        return false;
+    }
+    if (!check_tls(lane, result, error))
+        return false;
+    if (result == CURLE_COULDNT_CONNECT) {
+        long os_errno = 0;
+        curl_easy_getinfo(lane->easy, CURLINFO_OS_ERRNO, &os_errno);
+        return dkr_failure_unreachable(error, lane->endpoint, (int)os_errno, NULL);
+    }
+    if (result == CURLE_OPERATION_TIMEDOUT)
+        return dkr_failure_unreachable(error, lane->endpoint, ETIMEDOUT, NULL);
+    if (lane->complaint && !any_answer)
+        return dkr_failure_unreachable(error, lane->endpoint, 0, lane->complaint);
+    return true;
 }

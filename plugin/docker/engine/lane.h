@@ -1,24 +1,33 @@
 /*
  * Connections to the engine between requests: a lane is a curl multi handle that holds one
  * connection and the easy handle that uses it. Taken for one request, given back when its answer
- * was read to the end. Private to client.c; any thread.
+ * was read to the end. libcurl speaks HTTP and TLS on it; dial.h makes it. Private to client.c; any
+ * thread.
  */
 #pragma once
 
+#include "engine/dial.h"
+
 #include <curl/curl.h>
-#include <glib.h>
 
 typedef struct {
     CURLM *multi;
     CURL *easy;
+    const DkrEndpoint *endpoint;
+    const SprWait *wait; /* of whoever moves the transfer on, for dialling */
+    GArray *dials;       /* of DkrDial: lent to libcurl, one as a rule */
+    GError *dial_error;  /* why there is no connection */
+    char *complaint;     /* of an ssh that ended */
+    char tls_text[CURL_ERROR_SIZE];
 } DkrLane;
 
 typedef struct {
+    const DkrEndpoint *endpoint;
     GMutex lock;
     GQueue idle; /* of DkrLane */
 } DkrLanes;
 
-void dkr_lanes_init(DkrLanes *lanes);
+void dkr_lanes_init(DkrLanes *lanes, const DkrEndpoint *endpoint);
 void dkr_lanes_clear(DkrLanes *lanes);
 
 DkrLane *dkr_lane_take(DkrLanes *lanes);
@@ -26,3 +35,14 @@ void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane);
 
 /* Closes its connection. */
 void dkr_lane_free(DkrLane *lane);
+
+/* Tells libcurl how the engine is reached: all that concerns the connection. */
+void dkr_lane_setup(DkrLane *lane);
+
+/* Moves the transfer as far as it goes without waiting. False when its connection cannot be made.
+ */
+bool dkr_lane_perform(DkrLane *lane, GError **error);
+
+/* False always when the transfer of this lane failed for want of a connection, or for its TLS, with
+ * the error of that; else true. */
+bool dkr_lane_check(DkrLane *lane, CURLcode result, bool any_answer, GError **error);

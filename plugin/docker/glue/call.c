@@ -61,6 +61,8 @@ sprov_status glue_fail(sprov_error *error, GError *failure)
     g_autoptr(GError) owned = failure;
     if (!owned)
         spr_fail(&owned, SPR_E_INTERNAL, "bug", "a failure without an error: please report it");
+    if (owned->code == SPR_E_TIMEOUT) /* whatever it was that took too long */
+        spr_error_add_flags(&owned, SPR_ERROR_RETRYABLE);
     write_error(error, owned);
     return owned->domain == SPR_ERROR ? owned->code : SPROV_E_INTERNAL;
 }

@@ -2,6 +2,7 @@
 #include "glue/template.h"
 
 #include "base/text.h"
+#include "engine/choice.h"
 #include "options/provider.h"
 
 #include <unistd.h>
@@ -48,7 +49,7 @@ static void provider_free(sprov_provider *provider)
         return;
     dkr_client_free(provider->context.client);
     dkr_runtime_free(provider->context.runtime);
-    dkr_endpoint_free(provider->endpoint);
+    g_strfreev(provider->environment);
     g_mutex_clear(&provider->lock);
     g_cond_clear(&provider->idle);
     g_free(provider);
@@ -56,22 +57,56 @@ static void provider_free(sprov_provider *provider)
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sprov_provider, provider_free)
 
+static const char *no_environment(const char *name)
+{
+    return NULL;
+}
+
+static bool choose_endpoint(const DkrProviderConfig *config, DkrEndpoint **ret, GError **error)
+{
+    g_autoptr(GStrvBuilder) lines = g_strv_builder_new();
+    for (size_t i = 0; i < config->headers.count; i++) {
+        const DkrPair *pair = &config->headers.items[i];
+        g_autofree char *line = g_strdup_printf("%s: %s", pair->name, pair->value);
+        g_strv_builder_add(lines, line);
+    }
+    g_auto(GStrv) headers = g_strv_builder_end(lines);
+    DkrWish wish = {.host = config->host,
+                    .socket_path = config->socket_path,
+                    .protocol = config->protocol,
+                    .username = config->username,
+                    .port = (int)config->port.value,
+                    .context = config->context,
+                    .ca = config->ca,
+                    .cert = config->cert,
+                    .key = config->key,
+                    .ssh_config = config->ssh_config,
+                    .version = config->version,
+                    .headers = (const char *const *)headers,
+                    .timeout_ms = config->timeout.value};
+    bool reads = !config->environment.is_set || config->environment.value;
+    return dkr_endpoint_choose(&wish, reads ? g_getenv : no_environment, ret, error);
+}
+
 static bool open_provider(const sprov_host *host, const char *config, sprov_provider **ret,
                           GError **error)
 {
     g_autoptr(sprov_provider) provider = g_new0(sprov_provider, 1);
     g_autoptr(DkrProviderConfig) parsed = NULL;
+    g_autoptr(DkrEndpoint) endpoint = NULL;
     g_mutex_init(&provider->lock);
     g_cond_init(&provider->idle);
     if (!glue_check_pointer(ret, "provider", error) || !take_host(provider, host, error) ||
         !dkr_provider_config_parse(config, &parsed, error) ||
-        !dkr_endpoint_resolve(parsed->host, g_getenv("DOCKER_HOST"), &provider->endpoint, error))
+        !choose_endpoint(parsed, &endpoint, error))
         return false;
     g_autofree char *agent = user_agent(&provider->host);
+    provider->environment = g_get_environ();
     provider->pid = getpid();
     provider->context.version = SPROV_VERSION;
     provider->context.runtime = dkr_runtime_new(parsed->runtime_dir);
-    provider->context.client = dkr_client_new(provider->endpoint, agent, &provider->context.log);
+    provider->context.client =
+        dkr_client_new(g_steal_pointer(&endpoint), agent, &provider->context.log);
     *ret = g_steal_pointer(&provider);
     return true;
 }

@@ -14,8 +14,8 @@
 
 struct sprov_provider {
     DkrContext context;
-    DkrEndpoint *endpoint;
     sprov_host host; /* what it gave, zeros behind that */
+    char **environment; /* the process's when it was opened, for programs that are run */
     pid_t pid;       /* of the process that opened it */
     gint users;      /* atomic: sandboxes and running calls */
 

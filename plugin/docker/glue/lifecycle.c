@@ -24,7 +24,9 @@ static sprov_status lifecycle_stop(sprov_sandbox *sandbox, const sprov_call *cal
                                    sprov_error *error)
 {
     GlueCall gc;
-    bool ok = glue_begin_sandbox(&gc, sandbox, call, CONTROL_LIMIT_MS, error) &&
+    gint64 grace_s =
+        sandbox ? dkr_sandbox_options_stop_s(dkr_sandbox_options(sandbox->sandbox)) : 0;
+    bool ok = glue_begin_sandbox(&gc, sandbox, call, CONTROL_LIMIT_MS + grace_s * 1000, error) &&
               dkr_sandbox_stop(sandbox->sandbox, &gc.wait, &gc.failure);
     return glue_end(&gc, ok);
 }

@@ -53,8 +53,9 @@ static bool describe(GlueCall *gc, char **ret_json)
         gc->failure = g_steal_pointer(&why);
         return false;
     }
-    json_object_set_new(object, "endpoint", json_string(gc->provider->endpoint->address));
-    json_object_set_new(object, "endpointFrom", json_string(gc->provider->endpoint->origin));
+    const DkrEndpoint *endpoint = dkr_client_endpoint(gc->provider->context.client);
+    json_object_set_new(object, "endpoint", json_string(endpoint->address));
+    json_object_set_new(object, "endpointFrom", json_string(endpoint->origin));
     json_object_set_new(
         object, "engine",
         reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor)) : json_null());

@@ -3,13 +3,13 @@
 
 #include "base/text.h"
 #include "engine/images.h"
-#include "options/json.h"
+#include "glue/ask.h"
+#include "glue/repository.h"
 #include "sandbox/owner.h"
 #include "template/buildengine.h"
+#include "template/repository.h"
 
 #include <string.h>
-
-#define FROM_CALLBACK "callback"
 
 /* --------------------------------------------------------------------------- building */
 
@@ -17,39 +17,125 @@ static json_t *labels(const DkrContext *context)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    return json_pack("{s:s, s:s, s:s}", "sprov.version", context->version, "sprov.created",
-                     created, "sprov.owner", dkr_owner());
+    return json_pack("{s:s, s:s, s:s}", "sprov.version", context->version, "sprov.created", created,
+                     "sprov.owner", dkr_owner());
 }
 
-bool glue_build(GlueCall *gc, const char *definition, bool force, const SprWait *wait,
-                char **ret_id, DkrTemplateImage **ret_image, GError **error)
+/* What a build may ask of the host, under one name for all who would answer the same. */
+typedef struct {
+    GlueCall *gc;
+    const sprov_callbacks *callbacks;
+    SprSecret *token; /* of a repository, or NULL */
+    char *name;
+} Host;
+
+static void host_clear(Host *host)
 {
+    spr_secret_free(host->token);
+    g_free(host->name);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Host, host_clear)
+
+static bool give_secret(void *ctx, const char *name, SprSecret **ret_value)
+{
+    const Host *host = ctx;
+    const sprov_callbacks *cb = host->callbacks;
+    SprSecret *value;
+    if (host->token && strcmp(name, DKR_REPOSITORY_SECRET) == 0)
+        value = spr_secret_new(spr_secret_data(host->token), spr_secret_size(host->token));
+    else
+        value = glue_ask_for(host->gc->provider, cb->secret, cb->ctx, name);
+    if (value)
+        *ret_value = value;
+    return value != NULL;
+}
+
+static SprSecret *member_secret(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_string(value)
+               ? spr_secret_new(json_string_value(value), json_string_length(value))
+               : NULL;
+}
+
+/* {"username", "password"} or {"identitytoken"}. */
+static bool give_login(void *ctx, const char *registry, SprSecret **ret_user,
+                       SprSecret **ret_password)
+{
+    const Host *host = ctx;
+    const sprov_callbacks *cb = host->callbacks;
+    bool is_hub = strcmp(registry, "registry-1.docker.io") == 0;
+    g_autoptr(SprSecret) answer = glue_ask_for(host->gc->provider, cb->registry_login, cb->ctx,
+                                               is_hub ? "docker.io" : registry);
+    if (!answer)
+        return false;
+    json_auto_t *login = json_loadb(spr_secret_data(answer), spr_secret_size(answer), 0, NULL);
+    SprSecret *token = member_secret(login, "identitytoken");
+    SprSecret *password = token ? token : member_secret(login, "password");
+    if (!password)
+        return false;
+    *ret_user = token ? NULL : member_secret(login, "username");
+    *ret_password = password;
+    return true;
+}
+
+static DkrBuildHost host_of(Host *host)
+{
+    const sprov_callbacks *cb = host->callbacks;
+    host->name =
+        g_strdup_printf("%p %p %p", cb->ctx, (void *)cb->secret, (void *)cb->registry_login);
+    return (DkrBuildHost){.name = host->name,
+                          .ctx = host,
+                          .secret = give_secret,
+                          .login = cb->registry_login ? give_login : NULL};
+}
+
+/* The definition itself, or that of a repository's head; NULL when there is no template. */
+static bool settle_definition(Host *host, const char *definition, const SprWait *wait,
+                              char **ret_definition, GError **error)
+{
+    json_auto_t *repository = glue_repository_of(definition);
+    if (repository)
+        return glue_repository_resolve(host->gc, host->callbacks, repository, wait, ret_definition,
+                                       &host->token, error);
+    *ret_definition = g_strdup(definition);
+    return true;
+}
+
+bool glue_build(GlueCall *gc, const sprov_callbacks *callbacks, const GlueBuild *build,
+                const SprWait *wait, char **ret_id, DkrTemplateImage **ret_image, GError **error)
+{
+    g_auto(Host) host = {.gc = gc, .callbacks = callbacks};
+    g_autofree char *definition = NULL;
     g_autoptr(DkrTemplate) parsed = NULL;
     g_autoptr(DkrRecipe) recipe = NULL;
-    if (!dkr_template_parse(definition, &parsed, error) ||
-        !dkr_recipe_new(parsed, &recipe, error))
+    const DkrBuildOptions none = {0}, *options = build->options ? build->options : &none;
+    if (!settle_definition(&host, build->definition, wait, &definition, error))
         return false;
-    if (ret_id)
-        *ret_id = g_strdup(recipe->template_id);
+    if (!definition)
+        return true;
+    if (!dkr_template_parse(definition, &parsed, error) ||
+        !dkr_recipe_new_for(parsed, options->platform, options->cache_scope, &recipe, error))
+        return false;
+    *ret_id = g_strdup(recipe->template_id);
     json_auto_t *with = labels(&gc->provider->context);
-    DkrBuildRequest request = {
-        .force = force, .labels = with, .on_progress = glue_on_progress, .progress_ctx = gc};
+    DkrBuildRequest request = {.force = build->force,
+                               .pull = options->pull.value,
+                               .network = options->network,
+                               .host = host_of(&host),
+                               .log = &gc->provider->context.log,
+                               .labels = with,
+                               .on_progress = glue_on_progress,
+                               .progress_ctx = gc};
     return dkr_template_build_on(gc->provider->context.client, recipe, &request, wait, ret_image,
                                  error);
-}
-
-/* There are none yet; what is not known is refused. */
-static bool check_options(const char *options, GError **error)
-{
-    static const DkrJsonField fields[] = {{NULL}};
-    json_auto_t *object = NULL;
-    return dkr_json_parse_object(options, "build options", &object, error) &&
-           dkr_json_read_object(object, NULL, fields, NULL, error);
 }
 
 typedef struct {
     sprov_template_request request;
     sprov_callbacks callbacks;
+    DkrBuildOptions *options;
 } Build;
 
 static bool take_request(Build *build, const sprov_template_request *from, GError **error)
@@ -57,7 +143,7 @@ static bool take_request(Build *build, const sprov_template_request *from, GErro
     sprov_template_request *r = &build->request;
     return glue_take_request(r, sizeof *r, from, "request", error) &&
            glue_check_pointer(r->definition, "request->definition", error) &&
-           check_options(r->options, error) &&
+           dkr_build_options_parse(r->options, &build->options, error) &&
            glue_take_callbacks(&build->callbacks, r->callbacks, error);
 }
 
@@ -75,8 +161,14 @@ static bool run(GlueCall *gc, Build *build, sprov_template_result *result)
 {
     g_autofree char *id = NULL;
     g_autoptr(DkrTemplateImage) image = NULL;
-    bool ok = glue_build(gc, build->request.definition, build->request.force != 0, &gc->wait, &id,
-                         &image, &gc->failure);
+    const GlueBuild what = {.definition = build->request.definition,
+                            .options = build->options,
+                            .force = build->request.force != 0};
+    bool ok = glue_build(gc, &build->callbacks, &what, &gc->wait, &id, &image, &gc->failure);
+    if (ok && !image)
+        ok = spr_fail(&gc->failure, SPR_E_NOT_FOUND, "no-repository-access",
+                      "there is no template: the host has no repository_access, and the "
+                      "repository no cloneUrl");
     write_result(result, id, image);
     glue_done(gc->provider, build->callbacks.done, build->callbacks.ctx);
     return ok;
@@ -91,36 +183,18 @@ sprov_status glue_build_template(sprov_provider *provider, const sprov_template_
     bool ok = glue_begin_provider(&gc, provider, call, -1, error) &&
               glue_check_result(result, sizeof *result, "result", &gc.failure) &&
               take_request(&build, request, &gc.failure) && run(&gc, &build, result);
+    dkr_build_options_free(build.options);
     return glue_end(&gc, ok);
 }
 
 /* -------------------------------------------------------------------------- for a start */
 
-static void take_text(void *ctx, const char *text, size_t size)
+static bool ask_definition(const GlueCall *gc, SprSecret **ret_definition, GError **error)
 {
-    char **into = ctx;
-    g_free(*into);
-    *into = g_strndup(text, size);
-}
-
-static bool ask_definition(const GlueCall *gc, char **ret_definition, GError **error)
-{
-    const sprov_sandbox *sandbox = gc->sandbox;
-    char *definition = NULL;
-    int32_t rc = 1;
-    if (sandbox->callbacks.template_definition) {
-        const sprov_provider *before = glue_enter_callback(gc->provider);
-        rc = sandbox->callbacks.template_definition(sandbox->callbacks.ctx, take_text,
-                                                    &definition);
-        glue_leave_callback(before);
-    }
-    if (rc == 0 && definition) {
-        *ret_definition = definition;
-        return true;
-    }
-    g_free(definition);
-    return spr_fail(error, SPR_E_REFUSED, "no-template",
-                    "template: the host's callback gave no definition");
+    const sprov_callbacks *cb = &gc->sandbox->callbacks;
+    *ret_definition = glue_ask(gc->provider, cb->template_definition, cb->ctx);
+    return *ret_definition || spr_fail(error, SPR_E_REFUSED, "no-template",
+                                       "template: the host's callback gave no definition");
 }
 
 /* The id of one that was built before. */
@@ -132,9 +206,21 @@ static bool find_built(const GlueCall *gc, const char *id, const SprWait *wait, 
         g_prefix_error(error, "template \"%s\": build it first: ", id);
         return false;
     }
-    *ret_workdir = g_strdup(json_string_value(
-        json_object_get(json_object_get(image, "Config"), "WorkingDir")));
+    *ret_workdir = g_strdup(
+        json_string_value(json_object_get(json_object_get(image, "Config"), "WorkingDir")));
     return true;
+}
+
+/* A start that fails tells which template it was. */
+static bool fail_with_id(const char *id, GError **error)
+{
+    if (!id || !error || !*error)
+        return false;
+    if (!strstr((*error)->message, id))
+        g_prefix_error(error, "template %s: ", id);
+    if (!spr_error_extra(*error)->detail)
+        spr_error_take_detail(error, g_strdup_printf("{\"templateId\":\"%s\"}", id));
+    return false;
 }
 
 static bool build_for_start(GlueCall *gc, const char *definition, const SprWait *wait,
@@ -142,13 +228,11 @@ static bool build_for_start(GlueCall *gc, const char *definition, const SprWait 
 {
     g_autofree char *id = NULL;
     g_autoptr(DkrTemplateImage) image = NULL;
-    if (!glue_build(gc, definition, false, wait, &id, &image, error)) {
-        if (id)
-            g_prefix_error(error, "template %s: ", id);
-        return false;
-    }
-    *ret_workdir = g_strdup(image->working_dir);
-    *ret_image = g_steal_pointer(&id);
+    const GlueBuild what = {.definition = definition};
+    if (!glue_build(gc, &gc->sandbox->callbacks, &what, wait, &id, &image, error))
+        return fail_with_id(id, error);
+    *ret_workdir = image ? g_strdup(image->working_dir) : NULL;
+    *ret_image = id ? g_steal_pointer(&id) : g_strdup(DKR_DEFAULT_IMAGE);
     return true;
 }
 
@@ -156,15 +240,15 @@ bool glue_resolve_template(void *ctx, const DkrSandboxOptions *options, const Sp
                            char **ret_image, char **ret_workdir, GError **error)
 {
     GlueCall *gc = ctx;
-    g_autofree char *definition = NULL;
+    g_autoptr(SprSecret) asked = NULL;
     bool ok;
-    if (options->template_id && strcmp(options->template_id, FROM_CALLBACK) != 0) {
+    if (options->template_id && strcmp(options->template_id, DKR_TEMPLATE_FROM_CALLBACK) != 0) {
         *ret_image = g_strdup(options->template_id);
         ok = find_built(gc, options->template_id, wait, ret_workdir, error);
     } else {
-        ok = (options->template_json || ask_definition(gc, &definition, error)) &&
-             build_for_start(gc, options->template_json ? options->template_json : definition,
-                             wait, ret_image, ret_workdir, error);
+        ok = options->template_json || ask_definition(gc, &asked, error);
+        const char *definition = asked ? spr_secret_data(asked) : options->template_json;
+        ok = ok && build_for_start(gc, definition, wait, ret_image, ret_workdir, error);
     }
     if (*ret_workdir && **ret_workdir == '\0')
         g_clear_pointer(ret_workdir, g_free);

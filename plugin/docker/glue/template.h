@@ -6,12 +6,19 @@
 
 #include "glue/glue.h"
 
+#include "options/build.h"
 #include "template/build.h"
 
-/* Parses definition and builds it, or finds it built. *ret_id (may be NULL) is set as soon as it is
- * known, also when the build fails; g_free() it. */
-bool glue_build(GlueCall *gc, const char *definition, bool force, const SprWait *wait,
-                char **ret_id, DkrTemplateImage **ret_image, GError **error);
+typedef struct {
+    const char *definition;         /* a definition, or {"repository": {...}} */
+    const DkrBuildOptions *options; /* may be NULL */
+    bool force;
+} GlueBuild;
+
+/* Builds it, or finds it built. *ret_id is set as soon as it is known, also when the build fails;
+ * g_free() it. Both stay NULL when there is no template: a repository whose host has no access. */
+bool glue_build(GlueCall *gc, const sprov_callbacks *callbacks, const GlueBuild *build,
+                const SprWait *wait, char **ret_id, DkrTemplateImage **ret_image, GError **error);
 
 /* DkrStartHooks.resolve_template, with the GlueCall as ctx. */
 bool glue_resolve_template(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,

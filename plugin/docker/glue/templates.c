@@ -2,6 +2,10 @@
 #include "glue/extensions.h"
 
 #include "engine/images.h"
+#include "glue/builder.h"
+#include "glue/repository.h"
+#include "options/json.h"
+#include "template/buildengine.h"
 #include "template/identity.h"
 #include "template/recipe.h"
 
@@ -9,6 +13,16 @@
 #include <string.h>
 
 #define CONTROL_LIMIT_MS (30 * 1000)
+
+/* A repository is described at the commit that it names. */
+static bool describe(const char *definition, char **ret_json, GError **error)
+{
+    json_auto_t *repository = glue_repository_of(definition);
+    g_autofree char *settled = NULL;
+    if (repository && !glue_repository_describe(repository, &settled, error))
+        return false;
+    return dkr_template_describe(settled ? settled : definition, ret_json, error);
+}
 
 static sprov_status templates_describe(sprov_provider *provider, const char *definition,
                                        sprov_text_fn emit, void *emit_ctx, sprov_error *error)
@@ -19,10 +33,30 @@ static sprov_status templates_describe(sprov_provider *provider, const char *def
         !glue_check_pointer(provider, "provider", &failure) ||
         !glue_check_pointer(definition, "definition", &failure) ||
         !glue_check_pointer((const void *)emit, "emit", &failure) ||
-        !dkr_template_describe(definition, &json, &failure))
+        !describe(definition, &json, &failure))
         return glue_fail(error, failure);
     glue_emit(provider, emit, emit_ctx, json);
     return SPROV_OK;
+}
+
+static bool resolve(GlueCall *gc, const char *text, const sprov_callbacks *callbacks,
+                    sprov_text_fn emit, void *emit_ctx)
+{
+    sprov_callbacks taken = {0};
+    g_autofree char *definition = NULL;
+    g_autoptr(SprSecret) token = NULL;
+    if (!glue_check_pointer(text, "repository", &gc->failure) ||
+        !glue_check_pointer((const void *)emit, "emit", &gc->failure) ||
+        !glue_take_callbacks(&taken, callbacks, &gc->failure))
+        return false;
+    json_auto_t *repository = NULL;
+    bool ok = dkr_json_parse_object(text, "repository", &repository, &gc->failure) &&
+              glue_repository_resolve(gc, &taken, repository, &gc->wait, &definition, &token,
+                                      &gc->failure);
+    if (definition)
+        glue_emit(gc->provider, emit, emit_ctx, definition);
+    glue_done(gc->provider, taken.done, taken.ctx);
+    return ok;
 }
 
 static sprov_status templates_resolve_repository(sprov_provider *provider, const char *repository,
@@ -31,10 +65,9 @@ static sprov_status templates_resolve_repository(sprov_provider *provider, const
                                                  void *emit_ctx, sprov_error *error)
 {
     GlueCall gc;
-    if (glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error))
-        spr_fail(&gc.failure, SPR_E_UNSUPPORTED, "no-repositories",
-                 "this version pins no repositories: clone in a runCmd step of the definition");
-    return glue_end(&gc, false);
+    bool ok = glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error) &&
+              resolve(&gc, repository, callbacks, emit, emit_ctx);
+    return glue_end(&gc, ok);
 }
 
 /* One object for each tag: an image can carry several. */
@@ -47,9 +80,9 @@ static void emit_image(GlueCall *gc, const json_t *image, sprov_text_fn emit, vo
         const char *id = json_string_value(tag);
         if (!id || !g_str_has_prefix(id, DKR_TEMPLATE_REPOSITORY ":"))
             continue;
-        json_auto_t *out = json_pack("{s:s, s:O*, s:O*}", "templateId", id, "image",
-                                     json_object_get(image, "Id"), "size",
-                                     json_object_get(image, "Size"));
+        json_auto_t *out = json_pack(
+            "{s:s, s:O*, s:O*, s:O*}", "templateId", id, "image", json_object_get(image, "Id"),
+            "created", json_object_get(image, "Created"), "size", json_object_get(image, "Size"));
         char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
         if (text)
             glue_emit(gc->provider, emit, emit_ctx, text);
@@ -91,7 +124,18 @@ static bool dispose(GlueCall *gc, const char *id)
                         "\"%s\" is no template's id: those begin with " DKR_TEMPLATE_REPOSITORY
                         ":",
                         id);
-    return dkr_image_remove(gc->provider->context.client, id, &gc->wait, &gc->failure);
+    DkrClient *client = gc->provider->context.client;
+    g_autoptr(GError) why = NULL;
+    if (dkr_image_remove(client, id, &gc->wait, &why))
+        return true;
+    g_autofree char *users = spr_error_is(why, SPR_E_CONFLICT, NULL)
+                                 ? dkr_template_users(client, id, &gc->wait)
+                                 : NULL;
+    if (users)
+        return spr_fail(&gc->failure, SPR_E_CONFLICT, "template-in-use",
+                        "template %s is used by %s: destroy them first", id, users);
+    g_propagate_error(&gc->failure, g_steal_pointer(&why));
+    return false;
 }
 
 static sprov_status templates_dispose(sprov_provider *provider, const char *id,
@@ -109,4 +153,21 @@ const sprov_ext_templates glue_templates = {
     .resolve_repository = templates_resolve_repository,
     .list = templates_list,
     .dispose = templates_dispose,
+    .create_template = glue_builder_create,
+    .keep_template = glue_builder_keep,
+    .release_template = glue_builder_release,
+    .from = glue_builder_from,
+    .set_workdir = glue_builder_set_workdir,
+    .set_envs = glue_builder_set_envs,
+    .run_cmd = glue_builder_run_cmd,
+    .run_with_secrets = glue_builder_run_with_secrets,
+    .apt_install = glue_builder_apt_install,
+    .pip_install = glue_builder_pip_install,
+    .npm_install = glue_builder_npm_install,
+    .definition = glue_builder_definition,
+    .dockerfile = glue_builder_dockerfile,
+    .template_id = glue_builder_template_id,
+    .workdir = glue_builder_workdir,
+    .secret_names = glue_builder_secret_names,
+    .create_sandbox = glue_builder_create_sandbox,
 };

@@ -1,5 +1,6 @@
 #include "options/mounts.h"
 
+#include "base/text.h"
 #include "options/names.h"
 
 #include <stddef.h>
@@ -29,19 +30,11 @@ void dkr_mounts_clear(DkrMounts *mounts)
     *mounts = (DkrMounts){0};
 }
 
-/* The path as the kernel sees it, without following links. */
-static char *clean_path(const char *path)
-{
-    while (path[0] == '/' && path[1] == '/') /* GLib keeps a leading "//" */
-        path++;
-    return g_canonicalize_filename(path, "/");
-}
-
 static const char *wrong_target(const char *key, const char *target)
 {
     if (target[0] != '/')
         return "the target must be an absolute path in the container";
-    g_autofree char *clean = clean_path(target);
+    g_autofree char *clean = spr_clean_path(target);
     if (g_str_has_prefix(clean, DKR_RESERVED_DIRECTORY) &&
         strchr("/", clean[strlen(DKR_RESERVED_DIRECTORY)]))
         return "the target lies in " DKR_RESERVED_DIRECTORY ", which is the provider's own";
@@ -87,6 +80,7 @@ static const char *wrong_subpath(const char *key, const char *subpath)
 static const DkrJsonField volume_fields[] = {
     {"subpath", dkr_json_read_text, offsetof(DkrMount, subpath), .min = 1, .wrong = wrong_subpath},
     {"noCopy", dkr_json_read_bool, offsetof(DkrMount, no_copy)},
+    {"createSubpath", dkr_json_read_bool, offsetof(DkrMount, create_subpath)},
     {"labels", dkr_json_read_pairs, offsetof(DkrMount, labels), .wrong = dkr_name_wrong_label},
     {NULL},
 };
@@ -161,6 +155,10 @@ static bool check_mount(const json_t *value, const DkrJsonPath *path, const DkrM
             &source, error, "a mount of type \"bind\" needs an absolute path on the engine's host");
     if (mount->type == DKR_MOUNT_VOLUME && mount->subpath && !mount->source)
         return dkr_json_fail(&source, error, "a subpath needs the name of its volume");
+    DkrJsonPath volume = {.parent = path, .key = "volumeOptions"};
+    DkrJsonPath create = {.parent = &volume, .key = "createSubpath"};
+    if (mount->create_subpath.value && !mount->subpath)
+        return dkr_json_fail(&create, error, "there is no \"subpath\" to make");
     return true;
 }
 
@@ -188,7 +186,7 @@ bool dkr_mounts_read(const json_t *value, const DkrJsonPath *path, const DkrJson
 static bool claim_target(GHashTable *claimed, const char *target, const DkrJsonPath *path,
                          GError **error)
 {
-    char *clean = clean_path(target);
+    char *clean = spr_clean_path(target);
     const char *first = g_hash_table_lookup(claimed, clean);
     if (first) {
         g_autofree char *quoted = dkr_json_quote(clean);

@@ -1,15 +1,26 @@
 /*
  * The provider's configuration: what open() is given as JSON. Called by glue in open(); pure, any
- * thread. What an address means is engine/endpoint's business.
+ * thread. What an address means, and what goes together, is engine/choice's business.
  */
 #pragma once
 
-#include <glib.h>
-#include <stdbool.h>
+#include "options/values.h"
 
+/* NULL and not set: it was not given. */
 typedef struct {
-    char *host;        /* the engine's address; NULL when it was not given */
-    char *runtime_dir; /* absolute, the folder for sockets; NULL when it was not given */
+    char *host;
+    char *socket_path;
+    char *protocol;
+    char *username;
+    DkrOptInt port;
+    char *context;
+    char *ca, *cert, *key;
+    char *ssh_config;
+    char *version;
+    DkrPairs headers;
+    DkrOptInt timeout; /* ms */
+    DkrOptBool environment;
+    char *runtime_dir; /* absolute, the folder for sockets */
 } DkrProviderConfig;
 
 /* json NULL is "{}". */

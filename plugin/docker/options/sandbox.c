@@ -4,9 +4,15 @@
 #include "options/json.h"
 #include "options/mounts.h"
 #include "options/names.h"
+#include "options/rules.h"
 
 #include <stddef.h>
 #include <string.h>
+
+#define MIN_CPUS 0.01 /* the engine's */
+#define MAX_CPUS 1000000
+#define MAX_GPUS 1000000
+#define MAX_STOP_TIMEOUT_S 3600
 
 #define AT(member) offsetof(DkrSandboxOptions, member)
 
@@ -19,6 +25,9 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
     g_free(options->image);
     g_free(options->template_id);
     g_free(options->template_json);
+    g_free(options->platform);
+    g_free(options->pull_policy);
+    g_strfreev(options->entrypoint);
     g_strfreev(options->command);
     g_free(options->supervisor);
     g_free(options->transport);
@@ -30,6 +39,12 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
     dkr_pairs_clear(&options->tmpfs);
     dkr_mounts_clear(&options->mounts);
     g_free(options->network);
+    g_free(options->hostname);
+    g_strfreev(options->dns);
+    dkr_pairs_clear(&options->extra_hosts);
+    g_strfreev(options->devices);
+    g_strfreev(options->gpus.ids);
+    g_free(options->runtime);
     for (size_t i = 0; i < options->ulimits.count; i++)
         g_free(options->ulimits.items[i].name);
     g_free(options->ulimits.items);
@@ -71,19 +86,6 @@ static bool read_working_dir(const json_t *value, const DkrJsonPath *path,
     return true;
 }
 
-static const char *wrong_variable(const char *name, const char *text)
-{
-    return strchr(name, '=') ? "a variable's name must not contain \"=\"" : NULL;
-}
-
-static const char *wrong_user(const char *key, const char *user)
-{
-    g_auto(GStrv) parts = g_strsplit(user, ":", -1);
-    guint count = g_strv_length(parts);
-    bool fits = count == 1 || (count == 2 && parts[1][0] != '\0');
-    return fits && parts[0][0] != '\0' ? NULL : "expected a name or uid, or \"user:group\"";
-}
-
 static bool read_command(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
                          void *target, GError **error)
 {
@@ -118,6 +120,35 @@ static bool read_ulimits(const json_t *value, const DkrJsonPath *path, const Dkr
     return true;
 }
 
+/* A number of processors or parts of one, which the engine counts in billionths. */
+static bool read_cpus(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
+                      void *target, GError **error)
+{
+    double cpus = json_number_value(value);
+    char got[32];
+    if (!json_is_number(value))
+        return dkr_json_fail_type(path, value, "a number", error);
+    if (cpus < MIN_CPUS || cpus > MAX_CPUS)
+        return dkr_json_fail(path, error, "%s is out of range, must be 0.01 to %d",
+                             g_ascii_formatd(got, sizeof got, "%.15g", cpus), MAX_CPUS);
+    ((DkrSandboxOptions *)target)->nano_cpus =
+        (DkrOptInt){.is_set = true, .value = (gint64)(cpus * 1e9 + 0.5)};
+    return true;
+}
+
+static bool read_gpus(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
+                      void *target, GError **error)
+{
+    DkrGpus *gpus = &((DkrSandboxOptions *)target)->gpus;
+    gint64 count = json_integer_value(value);
+    if (json_is_array(value) && json_array_size(value) > 0)
+        return dkr_json_read_texts(value, path, field, target, error);
+    gpus->count = g_strcmp0(json_string_value(value), "all") == 0 ? -1 : count;
+    if (gpus->count == -1 || (count > 0 && count <= MAX_GPUS))
+        return true;
+    return dkr_json_fail(path, error, "expected \"all\", how many, or an array of ids");
+}
+
 static bool refuse_docker_options(const json_t *value, const DkrJsonPath *path,
                                   const DkrJsonField *field, void *target, GError **error)
 {
@@ -132,6 +163,7 @@ static bool refuse_docker_options(const json_t *value, const DkrJsonPath *path,
 #define MAX_PIDS 4194304
 #define MAX_CPU_PERIOD 1000000
 
+static const char *const pull_policies[] = {"missing", "always", "never", NULL};
 static const char *const supervisor_modes[] = {"auto", "required", "off", NULL};
 static const char *const transports[] = {"auto", "socket", "stream", NULL};
 
@@ -140,19 +172,30 @@ static const DkrJsonField option_fields[] = {
     {"name", dkr_json_read_text, AT(name), .min = 1},
     {"image", dkr_json_read_text, AT(image), .min = 1},
     {"template", read_template, AT(template_id), .min = 1},
+    {"platform", dkr_json_read_text, AT(platform), .wrong = dkr_rule_platform},
+    {"pullPolicy", dkr_json_read_word, AT(pull_policy), .words = pull_policies},
+    {"entrypoint", dkr_json_read_texts, AT(entrypoint)},
     {"command", read_command, AT(command)},
-    {"env", dkr_json_read_pairs, AT(env), .wrong = wrong_variable},
+    {"env", dkr_json_read_pairs, AT(env), .wrong = dkr_rule_variable},
     {"workingDirectory", dkr_json_read_text, AT(working_directory), .wrong = dkr_json_wrong_path},
     {"workingDir", read_working_dir, AT(working_directory), .wrong = dkr_json_wrong_path},
-    {"user", dkr_json_read_text, AT(user), .min = 1, .wrong = wrong_user},
+    {"user", dkr_json_read_text, AT(user), .min = 1, .wrong = dkr_rule_user},
     {"labels", dkr_json_read_pairs, AT(labels), .wrong = dkr_name_wrong_label},
     {"volumes", dkr_json_read_pairs, AT(volumes), .min = 1, .wrong = dkr_volume_wrong},
     {"tmpfs", dkr_json_read_pairs, AT(tmpfs), .wrong = dkr_tmpfs_wrong},
     {"mounts", dkr_mounts_read, AT(mounts)},
     {"network", dkr_json_read_text, AT(network), .min = 1},
+    {"hostname", dkr_json_read_text, AT(hostname), .wrong = dkr_rule_hostname},
+    {"dns", dkr_json_read_texts, AT(dns), .wrong = dkr_rule_address},
+    {"extraHosts", dkr_json_read_pairs, AT(extra_hosts), .wrong = dkr_rule_extra_host},
+    {"devices", dkr_json_read_texts, AT(devices), .wrong = dkr_rule_device},
+    {"gpus", read_gpus, AT(gpus.ids), .min = 1},
+    {"runtime", dkr_json_read_text, AT(runtime), .min = 1},
     {"privileged", dkr_json_read_bool, AT(privileged)},
     {"memory", dkr_json_read_integer, AT(memory), 0, G_MAXINT64},
     {"memorySwap", dkr_json_read_integer, AT(memory_swap), -1, G_MAXINT64},
+    {"shmSize", dkr_json_read_integer, AT(shm_size), 1, G_MAXINT64},
+    {"cpus", read_cpus},
     {"cpuShares", dkr_json_read_integer, AT(cpu_shares), 0, MAX_CPU_SHARES},
     {"cpuQuota", dkr_json_read_integer, AT(cpu_quota), -1, G_MAXINT64},
     {"cpuPeriod", dkr_json_read_integer, AT(cpu_period), 0, MAX_CPU_PERIOD},
@@ -163,6 +206,7 @@ static const DkrJsonField option_fields[] = {
     {"capDrop", dkr_json_read_texts, AT(cap_drop), .min = 1},
     {"capAdd", dkr_json_read_texts, AT(cap_add), .min = 1},
     {"securityOpt", dkr_json_read_texts, AT(security_opt), .min = 1},
+    {"stopTimeout", dkr_json_read_integer, AT(stop_timeout), 0, MAX_STOP_TIMEOUT_S},
     {"supervisor", dkr_json_read_word, AT(supervisor), .words = supervisor_modes},
     {"transport", dkr_json_read_word, AT(transport), .words = transports},
     {"timeout", dkr_json_read_integer, AT(timeout), 0, G_MAXINT64},
@@ -181,26 +225,42 @@ static bool check_transport(const DkrSandboxOptions *options, GError **error)
                     "\"off\" does without; leave one of them out");
 }
 
-static bool check_image(const DkrSandboxOptions *options, GError **error)
+static bool exclude(bool both, const char *text, GError **error)
 {
-    bool has_template = options->template_id || options->template_json;
-    if (has_template && options->image)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "mutually-exclusive",
-                        "image and template are mutually exclusive; leave one of them out");
-    return true;
+    return !both || spr_fail(error, SPR_E_INVALID_ARGUMENT, "mutually-exclusive",
+                             "%s; leave one of them out", text);
+}
+
+static bool check_exclusions(const DkrSandboxOptions *o, GError **error)
+{
+    bool has_template = o->template_id || o->template_json;
+    bool has_quota = o->cpu_quota.is_set || o->cpu_period.is_set;
+    return exclude(has_template && o->image, "image and template are mutually exclusive", error) &&
+           exclude(has_template && o->platform,
+                   "platform and template are mutually exclusive: a template has that of its base",
+                   error) &&
+           exclude(has_template && o->pull_policy,
+                   "pullPolicy and template are mutually exclusive: a template is built", error) &&
+           exclude(o->nano_cpus.is_set && has_quota,
+                   "cpus and cpuQuota or cpuPeriod are mutually exclusive", error);
 }
 
 static void fill_defaults(DkrSandboxOptions *options)
 {
     static const char *const keep_alive[] = {"sleep", "infinity", NULL};
+    static const char *const none[] = {NULL};
     options->id_is_generated = !options->id;
     if (!options->id)
         options->id = dkr_name_generate_id();
+    options->image_is_set = options->image != NULL;
     if (!options->image && !options->template_id && !options->template_json)
         options->image = g_strdup(DKR_DEFAULT_IMAGE);
-    options->command_is_set = options->command != NULL;
+    bool has_entrypoint = options->entrypoint && *options->entrypoint;
+    options->command_is_set = options->command || has_entrypoint;
     if (!options->command)
-        options->command = g_strdupv((char **)keep_alive);
+        options->command = g_strdupv((char **)(has_entrypoint ? none : keep_alive));
+    if (!options->pull_policy)
+        options->pull_policy = g_strdup("missing");
     if (!options->init.is_set)
         options->init.value = true;
     if (!options->supervisor)
@@ -220,7 +280,7 @@ bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options
         return false;
     g_autoptr(DkrSandboxOptions) options = g_new0(DkrSandboxOptions, 1);
     if (!dkr_json_read_object(object, NULL, option_fields, options, error) ||
-        !check_image(options, error) || !check_transport(options, error) ||
+        !check_exclusions(options, error) || !check_transport(options, error) ||
         !dkr_mounts_check_targets(options, error))
         return false;
     fill_defaults(options);
@@ -234,4 +294,10 @@ const char *dkr_sandbox_options_workdir(const DkrSandboxOptions *options,
     if (options->working_directory)
         return options->working_directory;
     return template_workdir ? template_workdir : DKR_DEFAULT_WORKING_DIRECTORY;
+}
+
+int dkr_sandbox_options_stop_s(const DkrSandboxOptions *options)
+{
+    return options->stop_timeout.is_set ? (int)options->stop_timeout.value
+                                        : DKR_DEFAULT_STOP_TIMEOUT_S;
 }

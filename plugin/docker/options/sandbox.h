@@ -10,7 +10,9 @@
 #define DKR_DEFAULT_IMAGE "node:22-slim"
 #define DKR_DEFAULT_WORKING_DIRECTORY "/workspace"
 #define DKR_DEFAULT_TIMEOUT_MS (300 * 1000)
+#define DKR_DEFAULT_STOP_TIMEOUT_S 10 /* the engine's own */
 #define DKR_ID_MAX_BYTES 255
+#define DKR_TEMPLATE_FROM_CALLBACK "callback"
 
 /* What the provider mounts for itself: no mount of the user's may be here or below. */
 #define DKR_RESERVED_DIRECTORY "/.sprov"
@@ -30,6 +32,7 @@ typedef struct {
     DkrOptBool read_only;
     char *subpath;        /* volume: relative, without ".."; or NULL */
     DkrOptBool no_copy;   /* volume */
+    DkrOptBool create_subpath; /* volume: make the subpath when it is missing */
     DkrPairs labels;      /* volume */
     char *propagation;    /* bind; or NULL */
     DkrOptInt size_bytes; /* tmpfs */
@@ -53,14 +56,23 @@ typedef struct {
 } DkrUlimits;
 
 typedef struct {
+    gint64 count; /* -1: all; 0: none, or those of ids */
+    char **ids;   /* NULL when they are not named */
+} DkrGpus;
+
+typedef struct {
     char *id;
     bool id_is_generated;
     char *name; /* of the container; NULL: made from the id, see options/names.h */
 
     char *image;         /* NULL only when there is a template */
-    char *template_id;   /* "template" as a string: an id, or "callback" */
+    bool image_is_set;   /* it is not the default's */
+    char *template_id;   /* "template" as a string: an id, or DKR_TEMPLATE_FROM_CALLBACK */
     char *template_json; /* "template" as an object: its text */
-    char **command;      /* never empty */
+    char *platform;      /* "os/arch[/variant]"; NULL: the engine's */
+    char *pull_policy;   /* "missing", "always" or "never"; never NULL */
+    char **entrypoint;   /* NULL: the image's; empty: none */
+    char **command;      /* empty only behind an entrypoint of one's own */
     bool command_is_set; /* it is not the keep-alive of the defaults */
     DkrPairs env;
     char *working_directory; /* NULL when not given, see dkr_sandbox_options_workdir() */
@@ -73,8 +85,16 @@ typedef struct {
 
     char *network;
     DkrOptBool privileged; /* its value is false when not set */
+    char *hostname;
+    char **dns;           /* addresses; NULL when not given */
+    DkrPairs extra_hosts; /* name, address or "host-gateway" */
+    char **devices;       /* "/dev/on/host[:/dev/in/sandbox[:rwm]]"; NULL when not given */
+    DkrGpus gpus;
+    char *runtime;
     DkrOptInt memory;
     DkrOptInt memory_swap;
+    DkrOptInt shm_size;
+    DkrOptInt nano_cpus; /* of the option cpus */
     DkrOptInt cpu_shares;
     DkrOptInt cpu_quota;
     DkrOptInt cpu_period;
@@ -86,6 +106,7 @@ typedef struct {
     char **cap_add;
     char **security_opt;
 
+    DkrOptInt stop_timeout; /* seconds */
     char *supervisor;      /* "auto", "required" or "off"; never NULL */
     char *transport;       /* to it: "auto", "socket" or "stream"; never NULL */
     DkrOptInt timeout;     /* milliseconds for each command; 0: none; its value is never unset */
@@ -102,5 +123,8 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options);
  * DKR_DEFAULT_WORKING_DIRECTORY. */
 const char *dkr_sandbox_options_workdir(const DkrSandboxOptions *options,
                                         const char *template_workdir);
+
+/* Seconds between the request to end and the kill when it is stopped. */
+int dkr_sandbox_options_stop_s(const DkrSandboxOptions *options);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrSandboxOptions, dkr_sandbox_options_free)

@@ -3,15 +3,17 @@
 #include "base/error.h"
 #include "engine/containers.h"
 #include "engine/failure.h"
-#include "engine/images.h"
 #include "engine/volumes.h"
 #include "options/names.h"
+#include "sandbox/image.h"
 #include "sandbox/layout.h"
 #include "sandbox/owner.h"
 #include "sandbox/placement.h"
 #include "sandbox/socketplan.h"
 #include "sandbox/spec.h"
 #include "sandbox/startfail.h"
+#include "sandbox/subpath.h"
+#include "sandbox/warnings.h"
 #include "supervisor/embedded.h"
 
 #include <string.h>
@@ -107,6 +109,76 @@ static bool start_and_look(const DkrContext *context, const char *container, boo
     return true;
 }
 
+static void warn(const DkrContext *context, const DkrSandboxOptions *options, const json_t *inspect,
+                 bool made_now)
+{
+    g_auto(GStrv) lines = dkr_warnings(options, inspect, made_now);
+    for (char **line = lines; *line; line++)
+        spr_log(&context->log, SPR_LOG_WARNING, "options", "%s", *line);
+}
+
+/* States that nothing but time, or somebody else, gets a container out of. */
+static const struct {
+    const char *status;
+    SprErrorCode code;
+    const char *reason;
+    const char *says;
+    bool passes;
+} stuck[] = {
+    {"removing", SPR_E_CONFLICT, "being-removed", "is being removed: start again when it is gone",
+     true},
+    {"restarting", SPR_E_NOT_READY, "restarting",
+     "ends and is started by the engine again and again: look at what its main process prints",
+     true},
+    {"dead", SPR_E_CONFLICT, "dead", "is dead, the engine failed to remove it: destroy it", false},
+};
+
+static bool check_stuck(const char *status, const char *id, GError **error)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(stuck); i++) {
+        if (strcmp(status, stuck[i].status) != 0)
+            continue;
+        spr_fail(error, stuck[i].code, stuck[i].reason, "the container of \"%s\" %s", id,
+                 stuck[i].says);
+        if (stuck[i].passes)
+            spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+        return false;
+    }
+    return true;
+}
+
+/* One that the engine restarted may end at once again; it is said to run all the while. */
+static bool check_stays(const DkrContext *context, const char *id, const json_t *inspect,
+                        const SprWait *wait, GError **error)
+{
+    json_auto_t *later = NULL;
+    int ready;
+    if (json_integer_value(json_object_get(inspect, "RestartCount")) == 0)
+        return true;
+    if (!spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + WATCH_MS * 1000, &ready, error) ||
+        !dkr_container_inspect(context->client, text(inspect, "Id"), wait, &later, error))
+        return false;
+    const char *since = text(json_object_get(inspect, "State"), "StartedAt");
+    const json_t *state = json_object_get(later, "State");
+    bool stays = strcmp(text(state, "StartedAt"), since) == 0 &&
+                 !json_is_true(json_object_get(state, "Restarting"));
+    return stays || check_stuck("restarting", id, error);
+}
+
+/* Where the engine refuses, somebody else was faster: what it is now shows when it is looked at
+ * anew, be it after a moment in which it is still called paused. */
+static bool unpause(const DkrContext *context, const char *container, const SprWait *wait,
+                    GError **error)
+{
+    if (dkr_container_unpause(context->client, container, wait, error))
+        return true;
+    if (error && dkr_failure_status(*error) != 0) {
+        spr_error_set_reason(error, "not-resumed");
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    }
+    return false;
+}
+
 /* The life of a container that was found running or was just started. */
 static bool begin_life(const DkrContext *context, const DkrSandboxOptions *options,
                        const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
@@ -134,14 +206,11 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
         return false;
     const char *status = text(json_object_get(inspect, "State"), "Status");
     if (strcmp(status, "paused") == 0 &&
-        !dkr_container_unpause(context->client, container, wait, error))
+        !unpause(context, container, wait, error))
         return false;
-    if (strcmp(status, "removing") == 0 || strcmp(status, "dead") == 0) {
-        spr_fail(error, SPR_E_CONFLICT, "being-removed",
-                 "the container of \"%s\" is %s: start again when it is gone", options->id, status);
-        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    if (!check_stuck(status, options->id, error) ||
+        !check_stays(context, options->id, inspect, wait, error))
         return false;
-    }
     if (strcmp(status, "exited") == 0 || strcmp(status, "created") == 0) {
         json_t *started;
         dkr_socket_plan_restore(context, options, socket_of(inspect), &socket);
@@ -150,11 +219,19 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
         json_decref(inspect);
         inspect = started;
     }
+    warn(context, options, inspect, false);
     return begin_life(context, options, inspect, &socket, wait, ret_life, error);
 }
 
 /* An engine lists a container some time before it knows it otherwise, and reserves its name even
- * earlier. */
+ * earlier; and some states end by themselves. */
+static bool may_pass(const GError *why)
+{
+    static const char *const reasons[] = {"being-removed", "restarting", "not-resumed", NULL};
+    const char *reason = spr_error_extra(why)->reason;
+    return dkr_failure_status(why) == 404 || (reason && g_strv_contains(reasons, reason));
+}
+
 static bool wait_for_unseen(const SprWait *wait, GError **error)
 {
     int ready;
@@ -172,7 +249,7 @@ bool dkr_create_connect(const DkrContext *context, const DkrSandboxOptions *opti
             return false;
         if (!container || adopt(context, options, container, wait, ret_life, &why))
             return true;
-        if (dkr_failure_status(why) != 404 || g_get_monotonic_time() >= until_us) {
+        if (!may_pass(why) || g_get_monotonic_time() >= until_us) {
             g_propagate_error(error, g_steal_pointer(&why));
             return false;
         }
@@ -182,21 +259,6 @@ bool dkr_create_connect(const DkrContext *context, const DkrSandboxOptions *opti
 }
 
 /* ----------------------------------------------------------------------- creating */
-
-static bool ensure_image(const DkrContext *context, const char *image, const DkrStartHooks *hooks,
-                         const SprWait *wait, json_t **ret_image, GError **error)
-{
-    g_autoptr(GError) why = NULL;
-    if (dkr_image_inspect(context->client, image, wait, ret_image, &why))
-        return true;
-    if (!spr_error_is(why, SPR_E_NOT_FOUND, NULL)) {
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
-    }
-    spr_log(&context->log, SPR_LOG_INFO, "image", "pulling %s", image);
-    return dkr_image_pull(context->client, image, wait, hooks->progress, hooks->ctx, error) &&
-           dkr_image_inspect(context->client, image, wait, ret_image, error);
-}
 
 /* Our own limit: the caller's time or token may be what ended the start. */
 static void take_back(const DkrContext *context, const char *container,
@@ -288,21 +350,26 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
     /* Once asked for, the container is made and its id is needed, whatever the token says. */
     SprWait uncancelled = spr_wait_for(-1);
     uncancelled.deadline_us = a->wait->deadline_us;
-    return dkr_container_create(a->context->client, a->name, body, &uncancelled, ret_container,
-                                error);
+    return dkr_container_create(a->context->client, a->name, a->options->platform, body,
+                                &uncancelled, ret_container, error);
 }
 
 static bool run_container(const Attempt *a, const char *container, DkrLife **ret_life,
                           GError **error)
 {
+    json_auto_t *created = NULL;
     json_auto_t *inspect = NULL;
-    if (a->placement->use && !dkr_placement_check(a->context, a->placement, container, a->image,
-                                                  a->wait, error))
+    if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
+        !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
-    if (!start_and_look(a->context, container, a->options->command_is_set, a->wait, &inspect,
-                        error) ||
-        !dkr_spec_verify(a->options, inspect, error))
+    if ((a->placement->use && !dkr_placement_check(a->context, a->placement, container, a->image,
+                                                   a->wait, error)) ||
+        !start_and_look(a->context, container, a->options->command_is_set, a->wait, &inspect,
+                        error)) {
+        dkr_subpath_explain(a->context, a->options, a->image, error);
         return false;
+    }
+    warn(a->context, a->options, inspect, true);
     if (begin_life(a->context, a->options, inspect, a->socket, a->wait, ret_life, error))
         return true;
     dkr_socket_forget(socket_of(inspect));
@@ -437,9 +504,10 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                  .placement = &placement,
                  .socket = &socket,
                  .wait = wait};
-    if (!ensure_image(context, a.image, hooks, wait, &image, error) ||
+    if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error) ||
         !dkr_placement_decide(options, image, &placement, error) ||
-        !dkr_socket_plan_new(context, options, &placement, &socket, error))
+        !dkr_socket_plan_new(context, options, &placement, &socket, error) ||
+        !dkr_subpath_create(context, options, a.image, wait, error))
         return false;
     bool ok = attempt_all(&a, ret_life, ret_outcome, error);
     dkr_socket_plan_drop(&socket);

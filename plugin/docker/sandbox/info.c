@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PROVIDER_ID "docker"
+#define DEFAULT_PERIOD 100000 /* of a CPU quota, in microseconds */
 #define ID_LABEL "mastra.sandbox.id"
 #define RFC3339_UTC "%Y-%m-%dT%H:%M:%SZ"
 
@@ -32,7 +33,8 @@ char *dkr_info_instructions(const char *image, const char *workdir)
         "This sandbox is a Docker container made from the image %s.\n"
         "Its working directory is %s: commands start there and relative paths begin there.\n"
         "Run commands as a shell line or as a list of arguments; standard output, standard error "
-        "and the exit code come back separately.\n"
+        "and the exit code come back separately. What has to run on beside them, such as a server, "
+        "is started as a background process.\n"
         "Read and write files by path, byte for byte; they outlive a stop of the sandbox, not its "
         "removal.",
         image, workdir);
@@ -89,6 +91,70 @@ static const char *without_slash(const char *name)
     return name && name[0] == '/' ? name + 1 : name;
 }
 
+/* A number that is not known, or 0 for "no limit", is left out. */
+static void put_positive(json_t *object, const char *key, const json_t *value)
+{
+    if (json_integer_value(value) > 0)
+        json_object_set_new(object, key, json_integer(json_integer_value(value)));
+}
+
+/* However it was asked for: as processors, or as a quota of a period. */
+static double processors(const json_t *host)
+{
+    double quota = (double)json_integer_value(json_object_get(host, "CpuQuota"));
+    double period = (double)json_integer_value(json_object_get(host, "CpuPeriod"));
+    double nano = (double)json_integer_value(json_object_get(host, "NanoCpus"));
+    return nano > 0 ? nano / 1e9 : quota > 0 ? quota / (period > 0 ? period : DEFAULT_PERIOD) : 0;
+}
+
+static void put_limits(json_t *info, const json_t *host)
+{
+    json_t *limits = json_object();
+    double cpus = processors(host);
+    put_positive(limits, "memory", json_object_get(host, "Memory"));
+    put_positive(limits, "memorySwap", json_object_get(host, "MemorySwap"));
+    put_positive(limits, "pids", json_object_get(host, "PidsLimit"));
+    if (cpus > 0)
+        json_object_set_new(limits, "cpus", json_real(cpus));
+    json_object_set_new(info, "limits", limits);
+}
+
+/* Without the cache of files that it could give back at once, as docker stats counts. */
+static json_int_t memory_in_use(const json_t *memory)
+{
+    const json_t *stats = json_object_get(memory, "stats");
+    const json_t *cache = json_object_get(stats, "inactive_file");
+    json_int_t usage = json_integer_value(json_object_get(memory, "usage"));
+    if (!cache)
+        cache = json_object_get(stats, "total_inactive_file"); /* cgroups of version 1 */
+    return usage > json_integer_value(cache) ? usage - json_integer_value(cache) : usage;
+}
+
+static json_int_t over_networks(const json_t *stats, const char *key)
+{
+    json_int_t sum = 0;
+    const char *name;
+    json_t *network;
+    json_object_foreach(json_object_get(stats, "networks"), name, network)
+    {
+        sum += json_integer_value(json_object_get(network, key));
+    }
+    return sum;
+}
+
+static void put_usage(json_t *info, const json_t *stats)
+{
+    const json_t *cpu = json_object_get(json_object_get(stats, "cpu_stats"), "cpu_usage");
+    const json_t *pids = json_object_get(json_object_get(stats, "pids_stats"), "current");
+    json_object_set_new(info, "usage",
+                        json_pack("{s:I, s:I, s:I, s:I, s:I}", "memory",
+                                  memory_in_use(json_object_get(stats, "memory_stats")),
+                                  "processes", json_integer_value(pids), "cpuNanoseconds",
+                                  json_integer_value(json_object_get(cpu, "total_usage")),
+                                  "receivedBytes", over_networks(stats, "rx_bytes"), "sentBytes",
+                                  over_networks(stats, "tx_bytes")));
+}
+
 static void put_container(json_t *info, const json_t *inspect)
 {
     const json_t *config = json_object_get(inspect, "Config");
@@ -97,6 +163,7 @@ static void put_container(json_t *info, const json_t *inspect)
     put(info, "containerName", without_slash(text_at(inspect, "Name")));
     put(info, "state", text_at(json_object_get(inspect, "State"), "Status"));
     put_labels(info, json_object_get(config, "Labels"));
+    put_limits(info, json_object_get(inspect, "HostConfig"));
 }
 
 /* A container without a directory of its own runs commands in "/". */
@@ -121,7 +188,7 @@ static void put_instructions(json_t *info, const DkrSandboxOptions *options, con
     put(info, "instructions", options->instructions ? options->instructions : own);
 }
 
-char *dkr_info_sandbox(const DkrInfoSource *source, const json_t *inspect)
+char *dkr_info_sandbox(const DkrInfoSource *source, const json_t *inspect, const json_t *stats)
 {
     const DkrSandboxOptions *options = source->options;
     const char *state = text_at(json_object_get(inspect, "State"), "Status");
@@ -140,6 +207,8 @@ char *dkr_info_sandbox(const DkrInfoSource *source, const json_t *inspect)
         put_container(info, inspect);
     else
         put_asked_labels(info, &options->labels);
+    if (stats)
+        put_usage(info, stats);
     json_object_set_new(info, "supervisor",
                         json_pack("{ss ss* ss* ss*}", "mode",
                                   source->supervisor_reason ? "off" : "on", "reason",

@@ -20,9 +20,9 @@ typedef struct {
 } DkrInfoSource;
 
 /* One JSON object, to be freed with g_free(); NULL when memory ran out. inspect is the answer of
- * GET /containers/<id>/json and wins over what the handle knows; NULL when there is none. Only the
- * user's labels are told. */
-char *dkr_info_sandbox(const DkrInfoSource *source, const json_t *inspect);
+ * GET /containers/<id>/json and wins over what the handle knows; NULL when there is none. stats is
+ * that of .../stats, NULL when it does not run. Only the user's labels are told. */
+char *dkr_info_sandbox(const DkrInfoSource *source, const json_t *inspect, const json_t *stats);
 
 /* The same from one element of GET /containers/json, for a sandbox without a handle; NULL also when
  * the element is no sandbox. */

@@ -59,6 +59,7 @@ DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *option
     life->container = g_strdup(id);
     life->image = g_strdup(text(config, "Image"));
     life->workdir = g_strdup(workdir && *workdir == '/' ? workdir : "/");
+    life->started = g_strdup(text(json_object_get(inspect, "State"), "StartedAt"));
     life->link = find_link(context, options, inspect, socket);
     life->socket = g_strdup(text(json_object_get(config, "Labels"), DKR_SOCKET_LABEL));
     life->mounts = archive_mounts(json_object_get(inspect, "Mounts"));
@@ -79,6 +80,7 @@ void dkr_life_unref(DkrLife *life)
     g_free(life->container);
     g_free(life->image);
     g_free(life->workdir);
+    g_free(life->started);
     g_free(life->socket);
     g_strfreev(life->mounts);
     g_free(life);

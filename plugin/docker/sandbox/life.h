@@ -15,6 +15,7 @@ typedef struct {
     char *container; /* its full id */
     char *image;     /* as it was asked for */
     char *workdir;   /* absolute */
+    char *started;   /* when, in the engine's words: tells it from a later life of its container */
     DkrLink *link;   /* to its supervisor; NULL: none */
     char *socket;    /* of the host, that it was made with; NULL: none */
     char **mounts;   /* where volumes and binds are: what the archive API sees beside the root */

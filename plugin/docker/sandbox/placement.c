@@ -82,7 +82,8 @@ bool dkr_placement_decide(const DkrSandboxOptions *options, const json_t *image,
         .use = !reason,
         .is_main = options->init.value,
         .volume_is_own = may_remount(options),
-        .entrypoint = texts_of(json_object_get(config, "Entrypoint")),
+        .entrypoint = options->entrypoint ? g_strdupv(options->entrypoint)
+                                          : texts_of(json_object_get(config, "Entrypoint")),
         .reason = reason,
     };
     ret_placement->volume =
@@ -157,8 +158,7 @@ static bool put_program(const DkrContext *context, const char *container, const 
                            spr_tar_writer_read, writer, wait, error);
 }
 
-/* A container that is never started: the archive API writes into its volumes all the same. */
-static bool create_helper(const DkrContext *context, const char *volume, const char *image,
+bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,
                           const SprWait *wait, char **ret_container, GError **error)
 {
     json_auto_t *body = json_pack(
@@ -166,7 +166,7 @@ static bool create_helper(const DkrContext *context, const char *volume, const c
         DKR_SUPERVISOR_PROGRAM, "Labels", labels(context), "HostConfig", "Mounts", "Type", "volume",
         "Source", volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY, "VolumeOptions", "NoCopy", 1);
     char *text = json_dumps(body, JSON_COMPACT);
-    bool ok = dkr_container_create(context->client, NULL, text, wait, ret_container, error);
+    bool ok = dkr_container_create(context->client, NULL, NULL, text, wait, ret_container, error);
     free(text);
     return ok;
 }
@@ -178,7 +178,7 @@ static bool fill(const DkrContext *context, const char *volume, const char *imag
     SprWait cleanup = spr_wait_for(CLEANUP_LIMIT_MS);
     bool whole = false;
     spr_log(&context->log, SPR_LOG_INFO, "supervisor", "filling the volume %s", volume);
-    if (!create_helper(context, volume, image, wait, &helper, error))
+    if (!dkr_placement_helper(context, volume, image, wait, &helper, error))
         return false;
     /* Another host may have been faster, and a container may be about to run what is there. */
     bool ok = is_whole(context, helper, wait, &whole, error) &&

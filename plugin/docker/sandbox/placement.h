@@ -36,6 +36,11 @@ bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placemen
                          const char *container, const char *image, const SprWait *wait,
                          GError **error);
 
+/* A container for volume, mounted at DKR_SUPERVISOR_BIN_DIRECTORY, that is never started: the
+ * archive API reads and writes there all the same. The caller removes it. */
+bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,
+                          const SprWait *wait, char **ret_container, GError **error);
+
 /* The name of the volume of its own that the sandbox id has, when it has one. */
 char *dkr_placement_own_volume(const char *id);
 

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define STOP_GRACE_S 10
+#define END_LIMIT_MS 1000
 
 typedef enum {
     STATUS_PENDING,
@@ -150,7 +150,13 @@ static void lose_life(DkrSandbox *sandbox, const DkrLife *life)
 }
 
 /* What the engine says of a life that is believed in. */
-typedef enum { LIFE_RUNS, LIFE_PAUSED, LIFE_OVER, LIFE_UNKNOWN } LifeState;
+typedef enum {
+    LIFE_RUNS,
+    LIFE_PAUSED,
+    LIFE_RESTARTS,
+    LIFE_OVER,
+    LIFE_UNKNOWN
+} LifeState;
 
 /* error may be NULL; it is set for LIFE_UNKNOWN. */
 static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait,
@@ -167,7 +173,11 @@ static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWai
     json_t *state = json_object_get(inspect, "State");
     if (json_is_true(json_object_get(state, "Paused")))
         return LIFE_PAUSED;
-    return json_is_true(json_object_get(state, "Running")) ? LIFE_RUNS : LIFE_OVER;
+    if (json_is_true(json_object_get(state, "Restarting")))
+        return LIFE_RESTARTS;
+    bool is_same = g_strcmp0(json_string_value(json_object_get(state, "StartedAt")),
+                             life->started) == 0;
+    return is_same && json_is_true(json_object_get(state, "Running")) ? LIFE_RUNS : LIFE_OVER;
 }
 
 /* start() promises a sandbox that is ready, so what is remembered is not enough. */
@@ -175,7 +185,7 @@ static bool check_life(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     g_autoptr(DkrLife) life = get_life(sandbox);
     LifeState state = life ? ask_life(sandbox, life, wait, error) : LIFE_RUNS;
-    if (state == LIFE_OVER || state == LIFE_PAUSED)
+    if (state == LIFE_OVER || state == LIFE_PAUSED || state == LIFE_RESTARTS)
         lose_life(sandbox, life);
     return state != LIFE_UNKNOWN;
 }
@@ -198,13 +208,6 @@ static bool find_or_create(DkrSandbox *sandbox, guint flags, const DkrStartHooks
     return dkr_create_new(sandbox->context, options, hooks, wait, ret_life, ret_outcome, error);
 }
 
-/* A failure that the joiners share; one that ended by its own caller's wish is not theirs. */
-static bool is_shared_failure(const GError *failure)
-{
-    return failure && failure->code != SPR_E_CANCELLED && failure->code != SPR_E_TIMEOUT &&
-           failure->code != SPR_E_REFUSED;
-}
-
 /* With the lock held. Waits for a start under way; false with its error when it failed for all. */
 static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
@@ -212,7 +215,8 @@ static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
         guint attempt = sandbox->attempts;
         if (!wait_for_transition(sandbox, wait, error))
             return false;
-        if (sandbox->attempts != attempt && is_shared_failure(sandbox->last_failure)) {
+        if (sandbox->attempts != attempt && sandbox->last_failure &&
+            !spr_error_is_own_wish(sandbox->last_failure)) {
             g_propagate_error(error, g_error_copy(sandbox->last_failure));
             return false;
         }
@@ -291,20 +295,39 @@ static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *h
     return ok;
 }
 
+/* A connection that broke may be the first that is seen of an end. */
+static bool ends_soon(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait)
+{
+    bool ended = false;
+    return dkr_container_has_ended(sandbox->context->client, life->container, END_LIMIT_MS, wait,
+                                   &ended, NULL) &&
+           ended;
+}
+
 /* Whether the attempt failed because the life it was made in is over; then it says so. */
 static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
 {
-    int status = dkr_failure_status(*error);
     const char *id = sandbox->options->id;
     if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
         lose_life(sandbox, life);
-    if (status != 404 && status != 409 && !spr_error_is(*error, SPR_E_IO, NULL))
+    if (dkr_failure_status(*error) == 0 && !spr_error_is(*error, SPR_E_IO, NULL))
         return false;
     LifeState state = ask_life(sandbox, life, wait, NULL);
+    if (state == LIFE_RUNS && spr_error_is(*error, SPR_E_IO, NULL) &&
+        ends_soon(sandbox, life, wait))
+        state = LIFE_OVER;
     if (state == LIFE_PAUSED) {
         g_clear_error(error);
         spr_fail(error, SPR_E_NOT_READY, "paused",
                  "the sandbox \"%s\" is paused: start resumes it", id);
+    }
+    if (state == LIFE_RESTARTS) {
+        g_clear_error(error);
+        spr_fail(error, SPR_E_NOT_READY, "restarting",
+                 "the main process of sandbox \"%s\" ended and the engine starts it again: start "
+                 "waits for it",
+                 id);
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     }
     if (state != LIFE_OVER)
         return false;
@@ -428,7 +451,8 @@ static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **er
     if (!locate(sandbox, wait, &container, NULL, error))
         return false;
     if (!container ||
-        dkr_container_stop(sandbox->context->client, container, STOP_GRACE_S, wait, &why) ||
+        dkr_container_stop(sandbox->context->client, container,
+                           dkr_sandbox_options_stop_s(sandbox->options), wait, &why) ||
         dkr_failure_status(why) == 404)
         return true;
     g_propagate_error(error, g_steal_pointer(&why));
@@ -513,7 +537,7 @@ static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life)
                       : g_strdup("its container was made without one");
 }
 
-static char *make_info(DkrSandbox *sandbox, const json_t *inspect)
+static char *make_info(DkrSandbox *sandbox, const json_t *inspect, const json_t *stats)
 {
     g_mutex_lock(&sandbox->lock);
     g_autoptr(DkrLife) life = sandbox->life ? dkr_life_ref(sandbox->life) : NULL;
@@ -529,12 +553,12 @@ static char *make_info(DkrSandbox *sandbox, const json_t *inspect)
                             .transport = transport,
                             .transport_reason = why_stream};
     g_mutex_unlock(&sandbox->lock);
-    return dkr_info_sandbox(&source, inspect);
+    return dkr_info_sandbox(&source, inspect, stats);
 }
 
 char *dkr_sandbox_describe(DkrSandbox *sandbox)
 {
-    return make_info(sandbox, NULL);
+    return make_info(sandbox, NULL, NULL);
 }
 
 static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t **ret_inspect,
@@ -552,14 +576,31 @@ static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t *
     return false;
 }
 
+/* One that ends meanwhile has none. */
+static bool measure(DkrSandbox *sandbox, const json_t *inspect, const SprWait *wait,
+                    json_t **ret_stats, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    const char *container = json_string_value(json_object_get(inspect, "Id"));
+    const json_t *state = json_object_get(inspect, "State");
+    if (!json_is_true(json_object_get(state, "Running")) ||
+        dkr_container_stats(sandbox->context->client, container, wait, ret_stats, &why) ||
+        dkr_failure_status(why) != 0)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 bool dkr_sandbox_info(DkrSandbox *sandbox, const SprWait *wait, char **ret_json, GError **error)
 {
     json_auto_t *inspect = NULL;
+    json_auto_t *stats = NULL;
     if (dkr_sandbox_is_destroyed(sandbox))
         return fail_destroyed(sandbox, error);
-    if (!inspect_container(sandbox, wait, &inspect, error))
+    if (!inspect_container(sandbox, wait, &inspect, error) ||
+        !measure(sandbox, inspect, wait, &stats, error))
         return false;
-    *ret_json = make_info(sandbox, inspect);
+    *ret_json = make_info(sandbox, inspect, stats);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "sandbox/layout.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Takes value, NULL when it could not be made. A lost member must not become a lost option. */
 static void put(json_t *object, const char *key, json_t *value, bool *ok)
@@ -210,6 +211,41 @@ static void put_main_process(json_t *body, const DkrSandboxOptions *o,
     put(body, "Cmd", command, ok);
 }
 
+/* "/dev/on/host[:/path/inside[:permissions]]", as options/rules.h checked it */
+static void put_devices(json_t *host, char *const *devices, bool *ok)
+{
+    if (!devices)
+        return;
+    json_t *array = json_array();
+    for (; *devices; devices++) {
+        g_auto(GStrv) parts = g_strsplit(*devices, ":", 3);
+        guint count = g_strv_length(parts);
+        append(array,
+               json_pack("{s:s, s:s, s:s}", "PathOnHost", parts[0], "PathInContainer",
+                         count > 1 ? parts[1] : parts[0], "CgroupPermissions",
+                         count > 2 ? parts[2] : "rwm"),
+               ok);
+    }
+    put(host, "Devices", array, ok);
+}
+
+static void put_gpus(json_t *host, const DkrGpus *gpus, bool *ok)
+{
+    if (gpus->count == 0 && !gpus->ids)
+        return;
+    json_t *request = json_object();
+    put_text(request, "Driver", "", ok);
+    put(request, "Count", json_integer(gpus->count), ok);
+    put_texts(request, "DeviceIDs", gpus->ids, ok);
+    if (!gpus->ids)
+        put(request, "DeviceIDs", json_null(), ok);
+    put(request, "Capabilities", json_pack("[[s]]", "gpu"), ok);
+    put(request, "Options", json_null(), ok);
+    json_t *array = json_array();
+    append(array, request, ok);
+    put(host, "DeviceRequests", array, ok);
+}
+
 static json_t *host_config(const DkrSandboxOptions *o, const DkrSpecSupervisor *supervisor,
                            bool *ok)
 {
@@ -219,6 +255,8 @@ static json_t *host_config(const DkrSandboxOptions *o, const DkrSpecSupervisor *
     put(host, "Privileged", json_boolean(o->privileged.value), ok);
     put_integer(host, "Memory", o->memory, ok);
     put_integer(host, "MemorySwap", o->memory_swap, ok);
+    put_integer(host, "ShmSize", o->shm_size, ok);
+    put_integer(host, "NanoCpus", o->nano_cpus, ok);
     put_integer(host, "CpuShares", o->cpu_shares, ok);
     put_integer(host, "CpuQuota", o->cpu_quota, ok);
     put_integer(host, "CpuPeriod", o->cpu_period, ok);
@@ -229,6 +267,11 @@ static json_t *host_config(const DkrSandboxOptions *o, const DkrSpecSupervisor *
     put_texts(host, "CapAdd", o->cap_add, ok);
     put_texts(host, "SecurityOpt", o->security_opt, ok);
     put_ulimits(host, &o->ulimits, ok);
+    put_texts(host, "Dns", o->dns, ok);
+    put_pair_list(host, "ExtraHosts", &o->extra_hosts, ':', ok);
+    put_devices(host, o->devices, ok);
+    put_gpus(host, &o->gpus, ok);
+    put_text(host, "Runtime", o->runtime, ok);
     put_pairs(host, "Tmpfs", &o->tmpfs, ok);
     put_mounts(host, &o->mounts, ok);
     if (supervisor)
@@ -242,13 +285,17 @@ char *dkr_spec_create_body(const DkrSandboxOptions *options, const DkrSpecContex
     bool ok = true;
     json_auto_t *body = json_object();
     put(body, "Image", json_string(ctx->image), &ok);
-    if (ctx->supervisor && ctx->supervisor->is_main)
+    if (ctx->supervisor && ctx->supervisor->is_main) {
         put_main_process(body, options, ctx->supervisor, &ok);
-    else
+    } else {
+        put_texts(body, "Entrypoint", options->entrypoint, &ok);
         put_texts(body, "Cmd", options->command, &ok);
+    }
     put_pair_list(body, "Env", &options->env, '=', &ok);
     put_text(body, "WorkingDir", ctx->workdir, &ok);
     put_text(body, "User", options->user, &ok);
+    put_text(body, "Hostname", options->hostname, &ok);
+    put_integer(body, "StopTimeout", options->stop_timeout, &ok);
     put(body, "Labels", labels_object(options, ctx, &ok), &ok);
     put(body, "OpenStdin", json_true(), &ok); /* nobody attaches; the reference's value */
     put(body, "Tty", json_false(), &ok);
@@ -269,6 +316,27 @@ static char *find_subpath(const DkrSandboxOptions *options)
     return NULL;
 }
 
+static char *find_platform(const DkrSandboxOptions *options)
+{
+    return options->platform ? g_strdup("platform") : NULL;
+}
+
+static char *find_host_gateway(const DkrSandboxOptions *options)
+{
+    for (size_t i = 0; i < options->extra_hosts.count; i++) {
+        const DkrPair *pair = &options->extra_hosts.items[i];
+        g_autofree char *quoted = dkr_json_quote(pair->name);
+        if (strcmp(pair->value, "host-gateway") == 0)
+            return g_strdup_printf("extraHosts[%s]", quoted);
+    }
+    return NULL;
+}
+
+static char *find_gpus(const DkrSandboxOptions *options)
+{
+    return options->gpus.count != 0 || options->gpus.ids ? g_strdup("gpus") : NULL;
+}
+
 static char *find_mounts(const DkrSandboxOptions *options)
 {
     return options->mounts.count > 0 ? g_strdup("mounts") : NULL;
@@ -280,8 +348,8 @@ static const struct {
     int api_minor;
     const char *engine; /* the first with that API */
 } api_needs[] = {
-    {find_subpath, 45, "26.0"},
-    {find_mounts, 25, "1.13"},
+    {find_subpath, 45, "26.0"}, {find_platform, 41, "20.10"}, {find_host_gateway, 41, "20.10"},
+    {find_gpus, 40, "19.03"},   {find_mounts, 25, "1.13"},
 };
 
 bool dkr_spec_check_api(const DkrSandboxOptions *options, int api_minor, GError **error)

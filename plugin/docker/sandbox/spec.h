@@ -39,6 +39,20 @@ char *dkr_spec_socket_inside(const char *socket);
  * engine would ignore it in silence. To be asked before anything is created. */
 bool dkr_spec_check_api(const DkrSandboxOptions *options, int api_minor, GError **error);
 
-/* False with SPR_E_UNSUPPORTED when the container, as GET /containers/<id>/json shows it, lacks an
- * isolation option that was asked for. What the engine fills in by itself is no difference. */
+/* One option that a container does not have as it was asked for. */
+typedef struct {
+    char *path;  /* of the option: "mounts[1].readOnly" */
+    char *asked; /* JSON, or "nothing"; NULL for what is in no message: variables, labels, words */
+    char *got;
+    bool guards; /* something stands on it: a limit, a mount, a right */
+} DkrSpecDifference;
+
+void dkr_spec_difference_free(DkrSpecDifference *difference);
+
+/* DkrSpecDifference in the order of the options; inspect is GET /containers/<id>/json. What was not
+ * asked for is not compared, and what an engine fills in or writes otherwise is no difference. */
+GPtrArray *dkr_spec_compare(const DkrSandboxOptions *options, const json_t *inspect);
+
+/* False with SPR_E_UNSUPPORTED when a container that was just made differs in what guards
+ * something. */
 bool dkr_spec_verify(const DkrSandboxOptions *options, const json_t *inspect, GError **error);

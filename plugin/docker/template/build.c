@@ -2,18 +2,21 @@
 
 #include "base/text.h"
 #include "base/ustar.h"
-#include "buildkit/progress.h"
-#include "template/buildstream.h"
+#include "template/buildreport.h"
 #include "template/canonical.h"
+#include "template/identity.h"
+#include "template/secrets.h"
 
 #include <string.h>
 
-#define EXCERPT_BYTES 200
-
 typedef struct {
+    const DkrRecipe *recipe;
     const DkrBuildRequest *request;
-    DkrBuildStream *stream;
-    DkrProgress *progress;
+    const DkrBuildEngine *engine;
+    const SprWait *wait;
+    DkrBuildReport *report;
+    DkrSecrets *secrets;
+    char *session_id; /* NULL: the build does without one */
 } Build;
 
 void dkr_template_image_free(DkrTemplateImage *image)
@@ -25,209 +28,185 @@ void dkr_template_image_free(DkrTemplateImage *image)
     g_free(image);
 }
 
-/* ------------------------------------------------------------------------ progress */
-
-static char *take_text(json_t *object)
+DkrTemplateImage *dkr_template_image_copy(const DkrTemplateImage *image)
 {
-    GString *text = g_string_new(NULL);
-    dkr_canonical_append(text, object);
-    json_decref(object);
-    return g_string_free(text, FALSE);
+    DkrTemplateImage *copy = g_new0(DkrTemplateImage, 1);
+    copy->id = g_strdup(image->id);
+    copy->working_dir = g_strdup(image->working_dir);
+    copy->cached = image->cached;
+    return copy;
 }
 
-static void emit(const Build *build, json_t *object)
+/* ------------------------------------------------------------------------- session */
+
+static bool give_secret(void *ctx, const char *id, const SprSecret **ret_value)
 {
-    g_autofree char *text = take_text(object);
-    if (build->request->on_progress)
-        build->request->on_progress(build->request->progress_ctx, text);
+    const Build *build = ctx;
+    const SprSecret *value = dkr_secrets_find(build->secrets, id);
+    if (value)
+        *ret_value = value;
+    return value != NULL;
 }
 
-static void on_step(void *ctx, guint step, const char *name, DkrStepStatus status)
+static bool give_login(void *ctx, const char *registry, SprSecret **ret_user,
+                       SprSecret **ret_password)
 {
-    static const char *const words[] = {
-        [DKR_STEP_STARTED] = "started",
-        [DKR_STEP_CACHED] = "cached",
-        [DKR_STEP_DONE] = "done",
-        [DKR_STEP_FAILED] = "failed",
-    };
-    emit(ctx, json_pack("{s:s, s:i, s:s, s:s}", "type", "build-step", "step", (int)step, "name",
-                        name, "status", words[status]));
+    const Build *build = ctx;
+    const DkrBuildHost *host = &build->request->host;
+    if (!host->login || !host->login(host->ctx, registry, ret_user, ret_password))
+        return false;
+    spr_redactor_add(build->report->redactor, spr_secret_data(*ret_password),
+                     spr_secret_size(*ret_password));
+    return true;
 }
 
-static void on_log(void *ctx, guint step, int stream, const char *text)
+/* With one, BuildKit fetches the base itself, with the host's login. */
+static bool fetches_base(const Build *build)
 {
-    emit(ctx, json_pack("{s:s, s:i, s:s, s:s}", "type", "build-log", "step", (int)step, "stream",
-                        stream == 2 ? "stderr" : "stdout", "text", text));
+    return build->request->host.login || build->request->pull || build->recipe->platform;
 }
 
-/* A record that cannot be read costs a line of progress, never the build. */
-static void on_trace(void *ctx, const void *record, gsize size)
+static bool open_session(Build *build, GError **error)
 {
-    Build *build = ctx;
-    dkr_progress_feed(build->progress, record, size, NULL);
-}
-
-static bool on_chunk(void *ctx, const void *data, gsize size, GError **error)
-{
-    Build *build = ctx;
-    return dkr_build_stream_push(build->stream, data, size, error);
-}
-
-/* ------------------------------------------------------------------------- failure */
-
-/* What stands in the shell's place of an exec form, when the engine left its JSON whole. */
-static char *shell_text_of(const char *command)
-{
-    json_auto_t *words = json_loads(command, 0, NULL);
-    const char *shell = json_string_value(json_array_get(words, 0));
-    const char *text = json_string_value(json_array_get(words, 2));
-    if (json_array_size(words) != 3 || g_strcmp0(shell, "/bin/sh") != 0)
-        return NULL;
-    return g_strdup(text);
-}
-
-/* "[stage 2/3] RUN false" is the command "false" for whoever wrote it. */
-static char *command_of(const char *name)
-{
-    const char *bracket = name[0] == '[' ? strstr(name, "] ") : NULL;
-    const char *command = bracket ? bracket + 2 : name;
-    if (!g_str_has_prefix(command, "RUN "))
-        return g_strdup(command);
-    char *text = shell_text_of(command + 4);
-    return text ? text : g_strdup(command + 4);
-}
-
-/* Short, and without what would move a terminal's cursor. */
-static char *excerpt(const char *text)
-{
-    char buffer[EXCERPT_BYTES];
-    bool whole = spr_copy_text(buffer, sizeof buffer, text);
-    for (char *p = buffer; *p; p++)
-        if (g_ascii_iscntrl(*p))
-            *p = ' ';
-    return g_strconcat(buffer, whole ? "" : "...", NULL);
-}
-
-static char *last_line(const char *text)
-{
-    g_autofree char *copy = g_strchomp(g_strdup(text));
-    const char *line = strrchr(copy, '\n');
-    return excerpt(line ? line + 1 : copy);
-}
-
-static char *explain(const DkrStepFailure *failure, const char *whole_command)
-{
-    g_autofree char *command = excerpt(whole_command);
-    g_autofree char *said = last_line(failure->exit_code >= 0 ? failure->output : failure->message);
-    GString *text = g_string_new(NULL);
-    g_string_append_printf(text, "step \"%s\" failed", command);
-    if (failure->exit_code >= 0)
-        g_string_append_printf(text, " with exit code %d", failure->exit_code);
-    if (*said)
-        g_string_append_printf(text, ": %s", said);
-    return g_string_free(text, FALSE);
-}
-
-static bool fail_build(const Build *build, const DkrRecipe *recipe, GError **error)
-{
-    g_autoptr(DkrStepFailure) failure = dkr_progress_failure(build->progress);
-    g_autofree char *command = failure ? command_of(failure->name) : NULL;
-    g_autofree char *why =
-        failure ? explain(failure, command) : g_strdup(dkr_build_stream_error(build->stream));
-    const char *output = failure ? failure->output : "";
-    json_t *object = json_pack("{s:s}", "type", "failure");
-    json_t *detail =
-        json_pack("{s:n, s:n, s:n, s:s}", "step", "command", "exitCode", "output", output);
-    if (failure) {
-        json_t *step = json_integer(failure->step);
-        json_object_set(object, "step", step);
-        json_object_set_new(detail, "step", step);
-        json_object_set_new(detail, "command", json_string(command));
+    DkrServices services = {.ctx = build, .secret = give_secret, .login = give_login};
+    bool has_secrets = build->recipe->secret_names[0] != NULL;
+    g_autoptr(GError) why = NULL;
+    if (!has_secrets && !fetches_base(build))
+        return true;
+    if (build->engine->open_session(build->engine->ctx, &services, build->wait, &build->session_id,
+                                    &why))
+        return true;
+    if (!spr_error_is(why, SPR_E_UNSUPPORTED, NULL) || has_secrets) {
+        g_propagate_prefixed_error(error, g_steal_pointer(&why),
+                                   "template %s: ", build->recipe->template_id);
+        return false;
     }
-    if (failure && failure->exit_code >= 0) {
-        json_object_set_new(object, "exitCode", json_integer(failure->exit_code));
-        json_object_set_new(detail, "exitCode", json_integer(failure->exit_code));
-    }
-    json_object_set_new(object, "output", json_string(output));
-    emit(build, object);
-    spr_fail(error, SPR_E_BUILD, failure ? "step-failed" : "build-failed", "template %s: %s",
-             recipe->template_id, why);
-    spr_error_take_detail(error, take_text(detail));
-    return false;
+    return true; /* an engine without BuildKit does without, too */
+}
+
+static bool ensure_base(const Build *build, GError **error)
+{
+    bool is_fetched = build->session_id && fetches_base(build);
+    if (is_fetched || strcmp(build->recipe->base, "scratch") == 0)
+        return true;
+    return build->engine->ensure_base(build->engine->ctx, build->recipe->base, build->wait, error);
 }
 
 /* --------------------------------------------------------------------------- build */
 
-static void append_json_param(GString *path, const char *name, const json_t *object)
+static bool on_chunk(void *ctx, const void *data, gsize size, GError **error)
 {
-    if (!object)
-        return;
-    g_autoptr(GString) text = g_string_new(NULL);
-    dkr_canonical_append(text, object);
-    g_autofree char *escaped = spr_url_escape(text->str);
-    g_string_append_printf(path, "&%s=%s", name, escaped);
+    Build *build = ctx;
+    return dkr_build_stream_push(build->report->stream, data, size, error);
 }
 
-static char *build_path(const DkrRecipe *recipe, const DkrBuildRequest *request)
+static void append_param(GString *path, const char *name, const char *value)
 {
-    g_autofree char *tag = spr_url_escape(recipe->template_id);
-    GString *path = g_string_new(NULL);
-    g_string_append_printf(path, "/build?version=2&t=%s&nocache=%s&dockerfile=Dockerfile", tag,
-                           request->force ? "true" : "false");
-    append_json_param(path, "buildargs", recipe->build_args);
-    append_json_param(path, "labels", request->labels);
+    g_autofree char *escaped = spr_url_escape(value ? value : "");
+    if (value)
+        g_string_append_printf(path, "&%s=%s", name, escaped);
+}
+
+static void append_json_param(GString *path, const char *name, const json_t *object)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    if (object)
+        dkr_canonical_append(text, object);
+    append_param(path, name, object ? text->str : NULL);
+}
+
+/* By its own label an image is known also when its name went to a newer one. */
+static void append_labels(GString *path, const Build *build)
+{
+    json_auto_t *labels = json_object();
+    json_object_update(labels, (json_t *)build->request->labels);
+    json_object_set_new(labels, DKR_TEMPLATE_LABEL, json_string(build->recipe->template_id));
+    append_json_param(path, "labels", labels);
+}
+
+/* forcerm is for engines without BuildKit, which leave the container of a step that failed. */
+static char *build_path(const Build *build)
+{
+    const DkrBuildRequest *request = build->request;
+    GString *path = g_string_new("/build?version=2");
+    append_param(path, "session", build->session_id);
+    append_param(path, "t", build->recipe->template_id);
+    append_param(path, "nocache", request->force ? "true" : "false");
+    append_param(path, "dockerfile", "Dockerfile");
+    append_param(path, "forcerm", "true");
+    append_param(path, "pull", request->pull ? "true" : NULL);
+    append_param(path, "networkmode", request->network);
+    append_param(path, "platform", build->recipe->platform);
+    append_json_param(path, "buildargs", build->recipe->build_args);
+    append_labels(path, build);
     return g_string_free(path, FALSE);
 }
 
-static bool incomplete(const DkrRecipe *recipe, const char *what, GError **error)
+static bool incomplete(const Build *build, const char *what, GError **error)
 {
     spr_fail(error, SPR_E_IO, "build-incomplete", "template %s: %s; the engine's log may say why",
-             recipe->template_id, what);
+             build->recipe->template_id, what);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }
 
 /* Sends the build and reads its answer to the end. */
-static bool run_build(Build *build, const DkrRecipe *recipe, const DkrBuildEngine *engine,
-                      const SprWait *wait, GError **error)
+static bool run_build(Build *build, GError **error)
 {
-    g_autofree char *path = build_path(recipe, build->request);
+    const DkrRecipe *recipe = build->recipe;
+    const DkrBuildEngine *engine = build->engine;
+    g_autofree char *path = build_path(build);
     g_autoptr(GBytes) tar =
         spr_ustar_of_file("Dockerfile", recipe->dockerfile, strlen(recipe->dockerfile));
     g_autoptr(GError) broken = NULL;
-    bool ended = engine->post_build(engine->ctx, path, tar, wait, on_chunk, build, &broken) &&
-                 dkr_build_stream_finish(build->stream, &broken);
+    DkrBuildStream *stream = build->report->stream;
+    bool ended =
+        engine->post_build(engine->ctx, path, tar, build->wait, on_chunk, build, &broken) &&
+        dkr_build_stream_finish(stream, &broken);
     bool given_up =
         spr_error_is(broken, SPR_E_CANCELLED, NULL) || spr_error_is(broken, SPR_E_TIMEOUT, NULL);
-    if (dkr_build_stream_error(build->stream) && !given_up)
-        return fail_build(build, recipe, error);
+    if (dkr_build_stream_error(stream) && !given_up)
+        return dkr_build_report_fail(build->report, error);
     if (!ended) {
         g_propagate_prefixed_error(error, g_steal_pointer(&broken),
                                    "template %s: ", recipe->template_id);
         return false;
     }
-    if (!dkr_build_stream_image_id(build->stream))
-        return incomplete(recipe, "the build ended without an image", error);
+    dkr_progress_finish(build->report->progress);
+    if (!dkr_build_stream_image_id(stream))
+        return incomplete(build, "the build ended without an image", error);
     return true;
 }
 
-static bool build_and_inspect(const DkrRecipe *recipe, const DkrBuildRequest *request,
-                              const DkrBuildEngine *engine, const SprWait *wait,
-                              DkrTemplateImage **ret_image, GError **error)
+static void warn_of_credentials(const Build *build)
 {
-    static const DkrProgressVisitor visitor = {.step = on_step, .log = on_log};
-    Build build = {.request = request};
+    for (char **name = build->recipe->credential_names; *name; name++)
+        spr_log(build->request->log, SPR_LOG_WARNING, "template",
+                "template %s: setEnvs puts %s into the image for everybody to see; if it is a "
+                "secret, use runWithSecrets, or env or secret_env of the sandbox",
+                build->recipe->template_id, *name);
+}
+
+static bool build_and_inspect(Build *build, DkrTemplateImage **ret_image, GError **error)
+{
+    const DkrBuildEngine *engine = build->engine;
     g_autoptr(DkrTemplateImage) image = NULL;
-    g_autoptr(DkrBuildStream) stream = dkr_build_stream_new(on_trace, &build);
-    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, &build);
-    build.stream = stream;
-    build.progress = progress;
-    if (!run_build(&build, recipe, engine, wait, error) ||
-        !engine->inspect(engine->ctx, recipe->template_id, wait, &image, error))
+    if (!open_session(build, error) || !ensure_base(build, error) || !run_build(build, error) ||
+        !engine->inspect(engine->ctx, build->recipe->template_id, build->wait, &image, error))
         return false;
     if (!image)
-        return incomplete(recipe, "the image is gone right after its build", error);
+        return incomplete(build, "the image is gone right after its build", error);
     *ret_image = g_steal_pointer(&image);
+    return true;
+}
+
+bool dkr_template_find(const DkrRecipe *recipe, const DkrBuildEngine *engine, const SprWait *wait,
+                       DkrTemplateImage **ret_image, GError **error)
+{
+    if (!engine->inspect(engine->ctx, recipe->template_id, wait, ret_image, error))
+        return false;
+    if (*ret_image)
+        (*ret_image)->cached = true;
     return true;
 }
 
@@ -235,20 +214,26 @@ bool dkr_template_build(const DkrRecipe *recipe, const DkrBuildRequest *request,
                         const DkrBuildEngine *engine, const SprWait *wait,
                         DkrTemplateImage **ret_image, GError **error)
 {
-    g_autoptr(DkrTemplateImage) image = NULL;
-    if (!request->force && !engine->inspect(engine->ctx, recipe->template_id, wait, &image, error))
+    const DkrBuildHost *host = &request->host;
+    Build build = {.recipe = recipe, .request = request, .engine = engine, .wait = wait};
+    g_autoptr(DkrSecrets) secrets = NULL;
+    g_autoptr(DkrBuildReport) report = NULL;
+    if (!request->force && !dkr_template_find(recipe, engine, wait, ret_image, error))
         return false;
-    if (image) {
-        image->cached = true;
-        *ret_image = g_steal_pointer(&image);
+    if (!request->force && *ret_image)
         return true;
-    }
-    if (recipe->secret_names[0])
-        return spr_fail(error, SPR_E_UNSUPPORTED, "template-secrets",
-                        "template %s needs the secret %s, and this version builds without secrets",
-                        recipe->template_id, recipe->secret_names[0]);
-    bool has_base = strcmp(recipe->base, "scratch") != 0;
-    if (has_base && !engine->ensure_base(engine->ctx, recipe->base, wait, error))
+    if (!dkr_secrets_gather(recipe, host->secret, host->ctx, &secrets, error))
         return false;
-    return build_and_inspect(recipe, request, engine, wait, ret_image, error);
+    report = dkr_build_report_new(recipe->template_id, request->on_progress, request->progress_ctx);
+    dkr_secrets_hide(secrets, report->redactor);
+    build.secrets = secrets;
+    build.report = report;
+    warn_of_credentials(&build);
+    bool ok = build_and_inspect(&build, ret_image, error);
+    if (build.session_id)
+        engine->close_session(engine->ctx);
+    g_free(build.session_id);
+    if (ok)
+        engine->sweep(engine->ctx, recipe->template_id);
+    return ok;
 }

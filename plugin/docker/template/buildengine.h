@@ -11,3 +11,7 @@
 bool dkr_template_build_on(DkrClient *client, const DkrRecipe *recipe,
                            const DkrBuildRequest *request, const SprWait *wait,
                            DkrTemplateImage **ret_image, GError **error);
+
+/* The names of the containers that were made of the image, stopped ones too, for a message: "a, b
+ * and 3 more". NULL when there is none, or the engine cannot tell. */
+char *dkr_template_users(DkrClient *client, const char *template_id, const SprWait *wait);

@@ -1,6 +1,5 @@
 #include "template/canonical.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #define EXCERPT_BYTES 60
@@ -184,4 +183,16 @@ int dkr_utf16_compare(const char *a, const char *b)
         b = g_utf8_next_char(b);
     }
     return *a ? 1 : *b ? -1 : 0;
+}
+
+bool dkr_is_space(gunichar c)
+{
+    return g_unichar_isspace(c) || c == 0x0b || c == 0x85;
+}
+
+bool dkr_is_blank(const char *text)
+{
+    while (*text && dkr_is_space(g_utf8_get_char(text)))
+        text = g_utf8_next_char(text);
+    return *text == '\0';
 }

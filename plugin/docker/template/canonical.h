@@ -7,6 +7,7 @@
 
 #include <glib.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 /* text is valid UTF-8 of size bytes and may hold NUL. */
 void dkr_canonical_append_string(GString *out, const char *text, gsize size);
@@ -22,3 +23,7 @@ char *dkr_canonical_excerpt_string(const char *text, gsize size);
 /* Valid UTF-8 only. */
 gsize dkr_utf16_length(const char *text, gsize size);
 int dkr_utf16_compare(const char *a, const char *b);
+
+/* White space, line breaks too, of any script. */
+bool dkr_is_space(gunichar c);
+bool dkr_is_blank(const char *text);

@@ -64,21 +64,36 @@ static bool take_base(DkrTemplate *tmpl, json_t *base, GError **error)
     return true;
 }
 
+/* Whether the operation itself is right is looked at before its number is. */
+static bool add_operation(DkrTemplate *tmpl, const json_t *json, GError **error)
+{
+    DkrOperation *operation;
+    guint index = tmpl->operations->len;
+    if (!dkr_operation_parse(index, json, &operation, error))
+        return false;
+    g_ptr_array_add(tmpl->operations, operation);
+    if (index < MAX_OPERATIONS)
+        return true;
+    DkrPlace place = dkr_operation_place(operation, "a template", -1);
+    return dkr_place_invalid_plain(&place, "cannot hold more than 256 operations", error);
+}
+
 static bool take_operations(DkrTemplate *tmpl, const json_t *operations, GError **error)
 {
     if (operations && !json_is_array(operations))
         return invalid(error, "operations must be a list", operations);
     for (guint i = 0; i < json_array_size(operations); i++) {
-        DkrOperation *operation;
-        if (!dkr_operation_parse(i, json_array_get(operations, i), &operation, error))
+        if (!add_operation(tmpl, json_array_get(operations, i), error))
             return false;
-        g_ptr_array_add(tmpl->operations, operation);
-        if (i >= MAX_OPERATIONS) {
-            DkrPlace place = dkr_operation_place(operation, "a template", -1);
-            return dkr_place_invalid_plain(&place, "cannot hold more than 256 operations", error);
-        }
     }
     return true;
+}
+
+static DkrTemplate *template_new(void)
+{
+    DkrTemplate *tmpl = g_atomic_rc_box_new0(DkrTemplate);
+    tmpl->operations = g_ptr_array_new_with_free_func((GDestroyNotify)dkr_operation_unref);
+    return tmpl;
 }
 
 bool dkr_template_parse(const char *definition_json, DkrTemplate **ret_template, GError **error)
@@ -95,8 +110,7 @@ bool dkr_template_parse(const char *definition_json, DkrTemplate **ret_template,
                         "the template definition is no JSON object: line %d, column %d: %s",
                         where.line, where.column, why);
     }
-    g_autoptr(DkrTemplate) tmpl = g_atomic_rc_box_new0(DkrTemplate);
-    tmpl->operations = g_ptr_array_new_with_free_func((GDestroyNotify)dkr_operation_unref);
+    g_autoptr(DkrTemplate) tmpl = template_new();
     bool ok = check_members(definition, error) &&
               take_base(tmpl, json_object_get(definition, "baseImage"), error) &&
               take_operations(tmpl, json_object_get(definition, "operations"), error);
@@ -105,6 +119,50 @@ bool dkr_template_parse(const char *definition_json, DkrTemplate **ret_template,
         return false;
     *ret_template = g_steal_pointer(&tmpl);
     return true;
+}
+
+static DkrTemplate *branch(const DkrTemplate *tmpl)
+{
+    DkrTemplate *next = template_new();
+    for (guint i = 0; i < tmpl->operations->len; i++)
+        g_ptr_array_add(next->operations, dkr_operation_ref(tmpl->operations->pdata[i]));
+    return next;
+}
+
+bool dkr_template_with(const DkrTemplate *tmpl, const json_t *operation, DkrTemplate **ret_template,
+                       GError **error)
+{
+    g_autoptr(DkrTemplate) next = branch(tmpl);
+    next->base = json_incref(tmpl->base);
+    if (!add_operation(next, operation, error))
+        return false;
+    *ret_template = g_steal_pointer(&next);
+    return true;
+}
+
+bool dkr_template_with_base(const DkrTemplate *tmpl, const char *image, DkrTemplate **ret_template,
+                            GError **error)
+{
+    g_autoptr(DkrTemplate) next = branch(tmpl);
+    json_auto_t *base = json_string(image);
+    if (!base)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-template", "baseImage is no UTF-8");
+    if (!take_base(next, base, error))
+        return false;
+    *ret_template = g_steal_pointer(&next);
+    return true;
+}
+
+char *dkr_template_definition(const DkrTemplate *tmpl)
+{
+    json_t *operations = json_array();
+    for (guint i = 0; i < tmpl->operations->len; i++)
+        json_array_append_new(operations, dkr_operation_json(tmpl->operations->pdata[i]));
+    json_auto_t *definition =
+        json_pack("{s:O, s:o}", "baseImage", tmpl->base, "operations", operations);
+    GString *text = g_string_new(NULL);
+    dkr_canonical_append(text, definition);
+    return g_string_free(text, FALSE);
 }
 
 const char *dkr_template_base(const DkrTemplate *tmpl)
@@ -168,17 +226,68 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-GStrv dkr_template_secret_names(const DkrTemplate *tmpl)
+/* What a variable's name says of its value. */
+static bool looks_like_a_credential(const char *name)
 {
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-    GPtrArray *names = g_ptr_array_new();
+    static const char *const words[] = {"TOKEN",      "SECRET",      "PASSWORD",   "PASSWD",
+                                        "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY", "API_KEY",
+                                        "APIKEY",     NULL};
+    g_autofree char *upper = g_ascii_strup(name, -1);
+    for (const char *const *word = words; *word; word++)
+        if (strstr(upper, *word))
+            return true;
+    return false;
+}
+
+/* A sorted list in which each name is once. */
+typedef struct {
+    GHashTable *seen;
+    GPtrArray *names;
+} Names;
+
+static void add_name(Names *names, const char *name)
+{
+    if (g_hash_table_add(names->seen, (char *)name))
+        g_ptr_array_add(names->names, g_strdup(name));
+}
+
+static GStrv end_names(Names *names)
+{
+    g_hash_table_unref(names->seen);
+    g_ptr_array_sort(names->names, compare_names);
+    g_ptr_array_add(names->names, NULL);
+    return (GStrv)g_ptr_array_free(names->names, FALSE);
+}
+
+static GStrv collect_secrets(const DkrTemplate *tmpl, bool exact_too)
+{
+    Names names = {g_hash_table_new(g_str_hash, g_str_equal), g_ptr_array_new()};
     for (guint i = 0; i < tmpl->operations->len; i++) {
         const DkrOperation *op = g_ptr_array_index(tmpl->operations, i);
-        for (gsize j = 0; j < op->n_secrets; j++)
-            if (g_hash_table_add(seen, (char *)op->secrets[j]))
-                g_ptr_array_add(names, g_strdup(op->secrets[j]));
+        for (gsize j = 0; j < op->n_secrets && (exact_too || !op->exact); j++)
+            add_name(&names, op->secrets[j]);
     }
-    g_ptr_array_sort(names, compare_names);
-    g_ptr_array_add(names, NULL);
-    return (GStrv)g_ptr_array_free(names, FALSE);
+    return end_names(&names);
+}
+
+GStrv dkr_template_secret_names(const DkrTemplate *tmpl)
+{
+    return collect_secrets(tmpl, true);
+}
+
+GStrv dkr_template_cut_secret_names(const DkrTemplate *tmpl)
+{
+    return collect_secrets(tmpl, false);
+}
+
+GStrv dkr_template_credential_names(const DkrTemplate *tmpl)
+{
+    Names names = {g_hash_table_new(g_str_hash, g_str_equal), g_ptr_array_new()};
+    for (guint i = 0; i < tmpl->operations->len; i++) {
+        const DkrOperation *op = g_ptr_array_index(tmpl->operations, i);
+        for (gsize j = 0; j < op->n_envs; j++)
+            if (*op->envs[j].value && looks_like_a_credential(op->envs[j].name))
+                add_name(&names, op->envs[j].name);
+    }
+    return end_names(&names);
 }

@@ -14,6 +14,16 @@ typedef struct DkrTemplate DkrTemplate;
 /* "baseImage" and "operations" may be left out. */
 bool dkr_template_parse(const char *definition_json, DkrTemplate **ret_template, GError **error);
 
+/* Templates that begin as tmpl does, and share its operations: with one more, which is an object as
+ * in "operations", and with another base. */
+bool dkr_template_with(const DkrTemplate *tmpl, const json_t *operation, DkrTemplate **ret_template,
+                       GError **error);
+bool dkr_template_with_base(const DkrTemplate *tmpl, const char *image, DkrTemplate **ret_template,
+                            GError **error);
+
+/* The definition as JSON text: dkr_template_parse() reads an equal template out of it. */
+char *dkr_template_definition(const DkrTemplate *tmpl);
+
 DkrTemplate *dkr_template_ref(DkrTemplate *tmpl);
 void dkr_template_unref(DkrTemplate *tmpl);
 
@@ -27,5 +37,12 @@ char *dkr_template_workdir(const DkrTemplate *tmpl);
 
 /* Sorted, each once. */
 GStrv dkr_template_secret_names(const DkrTemplate *tmpl);
+
+/* Those that some step reads without their trailing line breaks. */
+GStrv dkr_template_cut_secret_names(const DkrTemplate *tmpl);
+
+/* Variables with a value whose names are those of credentials, which a definition is no place for.
+ */
+GStrv dkr_template_credential_names(const DkrTemplate *tmpl);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrTemplate, dkr_template_unref)

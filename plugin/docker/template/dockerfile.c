@@ -9,8 +9,17 @@
 typedef struct {
     GString *text;
     json_t *build_args; /* NULL as long as there is none */
+    const char *cache_scope;
     guint main_stage;
 } Dockerfile;
+
+static void set_build_arg(Dockerfile *file, const char *name, const char *value)
+{
+    if (!file->build_args)
+        file->build_args = json_object();
+    json_object_set_new(file->build_args, name, json_string(value));
+    g_string_append_printf(file->text, "ARG %s\n", name);
+}
 
 /* ------------------------------------------------------------------------- commands */
 
@@ -130,8 +139,12 @@ static void append_secret_step(Dockerfile *file, const DkrOperation *op)
 {
     guint from = file->main_stage++;
     g_autofree char *exports = exports_of(op);
-    g_string_append_printf(file->text, "FROM mastra-main-%u AS mastra-secret-%u\nRUN ", from,
+    g_string_append_printf(file->text, "FROM mastra-main-%u AS mastra-secret-%u\n", from,
                            op->index);
+    /* Part of what the engine knows the step by; the values of secrets are not. */
+    if (file->cache_scope && op->n_secrets > 0)
+        set_build_arg(file, DKR_BUILD_ARG_PREFIX "SCOPE", file->cache_scope);
+    g_string_append(file->text, "RUN ");
     for (gsize i = 0; i < op->n_secrets; i++)
         g_string_append_printf(file->text, "--mount=type=secret,id=%s,mode=0444 ", op->secrets[i]);
     append_commands(file->text, op, exports);
@@ -215,10 +228,7 @@ static void append_build_args(Dockerfile *file, const DkrOperation *op)
             continue;
         g_autofree char *name =
             g_strdup_printf(DKR_BUILD_ARG_PREFIX "%u_%" G_GSIZE_FORMAT, op->index, i);
-        if (!file->build_args)
-            file->build_args = json_object();
-        json_object_set_new(file->build_args, name, json_string(op->envs[i].value));
-        g_string_append_printf(file->text, "ARG %s\n", name);
+        set_build_arg(file, name, op->envs[i].value);
     }
 }
 
@@ -275,9 +285,10 @@ static void append_operation(Dockerfile *file, const DkrOperation *op)
     }
 }
 
-void dkr_dockerfile_render(const DkrTemplate *tmpl, char **ret_dockerfile, json_t **ret_build_args)
+void dkr_dockerfile_render(const DkrTemplate *tmpl, const char *cache_scope, char **ret_dockerfile,
+                           json_t **ret_build_args)
 {
-    Dockerfile file = {.text = g_string_new(NULL)};
+    Dockerfile file = {.text = g_string_new(NULL), .cache_scope = cache_scope};
     g_string_append_printf(file.text, "FROM %s AS mastra-main-0\n", dkr_template_base(tmpl));
     for (guint i = 0; i < dkr_template_n_operations(tmpl); i++)
         append_operation(&file, dkr_template_operation(tmpl, i));

@@ -7,6 +7,8 @@
 
 #include "template/definition.h"
 
-/* The definition passed dkr_schema_of(). *ret_build_args is an object of strings that the build
- * must be given, or NULL. */
-void dkr_dockerfile_render(const DkrTemplate *tmpl, char **ret_dockerfile, json_t **ret_build_args);
+/* The definition passed dkr_schema_of(). With a cache_scope (NULL: none) a secret step is cached
+ * for builds of the same scope alone. *ret_build_args is an object of strings that the build must
+ * be given, or NULL. */
+void dkr_dockerfile_render(const DkrTemplate *tmpl, const char *cache_scope, char **ret_dockerfile,
+                           json_t **ret_build_args);

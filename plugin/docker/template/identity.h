@@ -9,7 +9,16 @@
 
 #define DKR_TEMPLATE_REPOSITORY "mastra-template"
 
-/* The text that is hashed. */
-char *dkr_identity_canonical(const DkrTemplate *tmpl, int schema);
+/* On each image that we build, with its whole name. */
+#define DKR_TEMPLATE_LABEL "sprov.template"
 
-bool dkr_identity_tag(const DkrTemplate *tmpl, int schema, char **ret_tag, GError **error);
+/* The text that is hashed. platform is NULL unless the build is for a given one. */
+char *dkr_identity_canonical(const DkrTemplate *tmpl, int schema, const char *platform);
+
+bool dkr_identity_tag(const DkrTemplate *tmpl, int schema, const char *platform, char **ret_tag,
+                      GError **error);
+
+#define DKR_IDENTITY_HASH_BYTES 32
+
+/* The first n_bytes of text's SHA-256 in hex. */
+bool dkr_identity_hash(const char *text, guint n_bytes, char **ret_hex, GError **error);

@@ -337,6 +337,29 @@ bool dkr_operation_parse(guint index, const json_t *json, DkrOperation **ret_ope
     return true;
 }
 
+/* The identity hashes an environment as a list of pairs. */
+static json_t *envs_json(const DkrOperation *op)
+{
+    json_t *envs = json_object();
+    for (gsize i = 0; i < op->n_envs; i++)
+        json_object_set_new(envs, op->envs[i].name, json_string(op->envs[i].value));
+    json_t *args = json_pack("[o]", envs);
+    if (json_array_size(op->args) > 1)
+        json_array_append(args, json_array_get(op->args, 1));
+    return args;
+}
+
+json_t *dkr_operation_json(const DkrOperation *op)
+{
+    json_t *args = op->method == DKR_SET_ENVS ? envs_json(op) : json_incref(op->args);
+    return json_pack("{s:s, s:o}", "method", dkr_method_name(op->method), "args", args);
+}
+
+DkrOperation *dkr_operation_ref(DkrOperation *operation)
+{
+    return g_atomic_rc_box_acquire(operation);
+}
+
 static void operation_clear(void *data)
 {
     DkrOperation *op = data;

@@ -45,6 +45,10 @@ typedef struct {
 bool dkr_operation_parse(guint index, const json_t *json, DkrOperation **ret_operation,
                          GError **error);
 
+/* The operation as in "operations", owned by the caller. */
+json_t *dkr_operation_json(const DkrOperation *operation);
+
+DkrOperation *dkr_operation_ref(DkrOperation *operation);
 void dkr_operation_unref(DkrOperation *operation);
 
 const char *dkr_method_name(DkrMethod method);

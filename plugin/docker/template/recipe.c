@@ -5,21 +5,37 @@
 #include "template/identity.h"
 #include "template/schema.h"
 
-bool dkr_recipe_new(const DkrTemplate *tmpl, DkrRecipe **ret_recipe, GError **error)
+bool dkr_recipe_new_for(const DkrTemplate *tmpl, const char *platform, const char *cache_scope,
+                        DkrRecipe **ret_recipe, GError **error)
 {
     int schema = DKR_SCHEMA_SHARED;
     g_autofree char *tag = NULL;
-    if (!dkr_schema_of(tmpl, &schema, error) || !dkr_identity_tag(tmpl, schema, &tag, error))
+    g_autofree char *scope = NULL;
+    if (!dkr_schema_of(tmpl, &schema, error))
+        return false;
+    if (platform)
+        schema = DKR_SCHEMA_OWN;
+    if (!dkr_identity_tag(tmpl, schema, platform, &tag, error) ||
+        (cache_scope && !dkr_identity_hash(cache_scope, DKR_IDENTITY_HASH_BYTES, &scope, error)))
         return false;
     DkrRecipe *recipe = g_new0(DkrRecipe, 1);
     recipe->schema_version = schema;
     recipe->template_id = g_steal_pointer(&tag);
     recipe->base = g_strdup(dkr_template_base(tmpl));
-    dkr_dockerfile_render(tmpl, &recipe->dockerfile, &recipe->build_args);
+    recipe->platform = g_strdup(platform);
+    recipe->cache_scope = g_strdup(scope);
+    dkr_dockerfile_render(tmpl, scope, &recipe->dockerfile, &recipe->build_args);
     recipe->workdir = dkr_template_workdir(tmpl);
     recipe->secret_names = dkr_template_secret_names(tmpl);
+    recipe->cut_secret_names = dkr_template_cut_secret_names(tmpl);
+    recipe->credential_names = dkr_template_credential_names(tmpl);
     *ret_recipe = recipe;
     return true;
+}
+
+bool dkr_recipe_new(const DkrTemplate *tmpl, DkrRecipe **ret_recipe, GError **error)
+{
+    return dkr_recipe_new_for(tmpl, NULL, NULL, ret_recipe, error);
 }
 
 void dkr_recipe_free(DkrRecipe *recipe)
@@ -32,6 +48,10 @@ void dkr_recipe_free(DkrRecipe *recipe)
     json_decref(recipe->build_args);
     g_free(recipe->workdir);
     g_strfreev(recipe->secret_names);
+    g_strfreev(recipe->cut_secret_names);
+    g_strfreev(recipe->credential_names);
+    g_free(recipe->platform);
+    g_free(recipe->cache_scope);
     g_free(recipe);
 }
 

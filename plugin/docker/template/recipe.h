@@ -12,11 +12,18 @@ typedef struct {
     char *template_id;
     char *base;
     char *dockerfile;
-    json_t *build_args; /* object of strings that the build is given, or NULL */
-    char *workdir;      /* NULL when no operation sets one */
-    GStrv secret_names;
+    json_t *build_args;     /* object of strings that the build is given, or NULL */
+    char *workdir;          /* NULL when no operation sets one */
+    char *platform;         /* "linux/arm64", or NULL for the engine's own */
+    char *cache_scope;      /* a hash, or NULL */
+    GStrv secret_names;     /* this and the next two may be empty, never NULL */
+    GStrv cut_secret_names; /* those of which trailing line breaks are lost */
+    GStrv credential_names; /* variables that look like credentials */
 } DkrRecipe;
 
+/* platform and cache_scope may be NULL. A platform is part of the identity, a scope is not. */
+bool dkr_recipe_new_for(const DkrTemplate *tmpl, const char *platform, const char *cache_scope,
+                        DkrRecipe **ret_recipe, GError **error);
 bool dkr_recipe_new(const DkrTemplate *tmpl, DkrRecipe **ret_recipe, GError **error);
 void dkr_recipe_free(DkrRecipe *recipe);
 

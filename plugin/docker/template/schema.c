@@ -1,5 +1,7 @@
 #include "template/schema.h"
 
+#include "template/canonical.h"
+
 #include <string.h>
 
 static bool holds_any(const char *text, const char *set)
@@ -15,24 +17,12 @@ static bool holds_control(const char *text)
     return false;
 }
 
-static bool is_space(gunichar c)
-{
-    return g_unichar_isspace(c) || c == 0x0b || c == 0x85;
-}
-
 static bool holds_space(const char *text)
 {
     for (; *text; text = g_utf8_next_char(text))
-        if (is_space(g_utf8_get_char(text)))
+        if (dkr_is_space(g_utf8_get_char(text)))
             return true;
     return false;
-}
-
-static bool is_blank(const char *text)
-{
-    while (*text && is_space(g_utf8_get_char(text)))
-        text = g_utf8_next_char(text);
-    return *text == '\0';
 }
 
 /* The Dockerfile parser joins a line with the next also when blanks follow the backslash. */
@@ -61,7 +51,7 @@ static bool check_commands(const DkrOperation *op, GError **error)
 {
     for (gsize i = 0; i < op->n_items; i++) {
         DkrPlace place = dkr_operation_place(op, "command", op->n_items > 1 ? (gssize)i : -1);
-        if (is_blank(op->items[i]))
+        if (dkr_is_blank(op->items[i]))
             return refuse(&place, "is only white space", op->items[i], error);
     }
     return true;

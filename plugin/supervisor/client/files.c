@@ -56,9 +56,8 @@ static bool take_failure(Ask *ask, int errno_value, const char *path)
 
 static bool fail_ask(const Ask *ask, int errno_value, GError **error)
 {
-    bool joined = ask->failed && strcmp(ask->failed, ask->shown) != 0;
     g_autofree char *path =
-        joined ? g_strconcat(ask->shown, ": ", ask->failed, NULL) : g_strdup(ask->shown);
+        ask->failed ? g_build_filename(ask->shown, ask->failed, NULL) : g_strdup(ask->shown);
     return spr_file_fail(error, errno_value, path);
 }
 
@@ -363,7 +362,10 @@ static bool get_bytes(void *ctx, const void *bytes, gsize size)
 
 static bool get_status(void *ctx, int errno_value, guint32 number, const char *path)
 {
-    return take_failure(&((Get *)ctx)->ask, errno_value, path);
+    Get *get = ctx;
+    gsize size = strlen(get->name);
+    bool below = strncmp(path, get->name, size) == 0 && path[size] == '/';
+    return take_failure(&get->ask, errno_value, below ? path + size + 1 : "");
 }
 
 static char *last_part(const char *path)

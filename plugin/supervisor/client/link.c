@@ -88,8 +88,10 @@ static void hand_over(SprSupervisor *s)
 
 static bool fail_broken(const SprSupervisor *s, GError **error)
 {
-    return spr_fail(error, SPR_E_IO, "supervisor-lost",
-                    "the connection to the sandbox's supervisor is lost: %s", s->broken);
+    spr_fail(error, SPR_E_IO, "supervisor-lost",
+             "the connection to the sandbox's supervisor is lost: %s", s->broken);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE); /* the next call opens another */
+    return false;
 }
 
 static void flush(SprSupervisor *s)

@@ -134,8 +134,9 @@ static int resolve(SupFileWrite *file, const char *given)
     return ELOOP;
 }
 
-/* What is there must be a file that the user may write. What the kernel shows in /proc and /sys is
- * for commands. */
+/* What is there must be a file that the user may write; it is not opened for that yet, which would
+ * copy all of it up from an image's layer. What the kernel shows in /proc and /sys is for commands.
+ */
 static int examine(SupFileWrite *file)
 {
     struct statfs fs;
@@ -146,9 +147,21 @@ static int examine(SupFileWrite *file)
         return errno == ENOENT ? 0 : errno;
     if (!S_ISREG(file->was.st_mode))
         return S_ISDIR(file->was.st_mode) ? EISDIR : SPR_FILE_E_SPECIAL;
+    return faccessat(file->directory, file->base, W_OK, 0) < 0 ? errno : 0;
+}
+
+/* To write it in place. */
+static int open_old(SupFileWrite *file)
+{
+    struct stat st;
     file->old = openat(file->directory, file->base,
                        O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    return file->old < 0 && errno != ETXTBSY ? errno : 0;
+    if (file->old < 0 || fstat(file->old, &st) < 0)
+        return errno;
+    if (!S_ISREG(st.st_mode))
+        return SPR_FILE_E_SPECIAL;
+    bool same = (st.st_mode & 07777) == file->mode;
+    return same || fchmod(file->old, file->mode) == 0 ? 0 : errno;
 }
 
 /* Mode and owner of what the temporary file replaces, or of a new one. */
@@ -164,19 +177,12 @@ static int dress(SupFileWrite *file)
         file->keep_old = true;
     else
         fchmod(file->fd, file->mode);
-    return file->keep_old && file->old < 0 ? EPERM : 0;
-}
-
-/* Only its owner may change a mode: better known before a byte is written. */
-static int set_old_mode(const SupFileWrite *file)
-{
-    bool same = (file->was.st_mode & 07777) == file->mode;
-    return same || fchmod(file->old, file->mode) == 0 ? 0 : errno;
+    return 0;
 }
 
 static int open_in_place(SupFileWrite *file)
 {
-    int error = set_old_mode(file);
+    int error = open_old(file);
     if (error == 0 && ftruncate(file->old, 0) < 0)
         error = errno;
     file->fd = file->old;
@@ -190,7 +196,7 @@ static int open_target(SupFileWrite *file)
     if (file->fd >= 0)
         return dress(file);
     bool refused = errno == EACCES || errno == EPERM || errno == EROFS;
-    return refused && file->old >= 0 ? open_in_place(file) : errno;
+    return refused && file->exists ? open_in_place(file) : errno;
 }
 
 int sup_filewrite_begin(SupFileWrite *file, const char *path, mode_t mode)
@@ -244,7 +250,7 @@ static int close_checked(int *fd)
 
 static int copy_into_old(SupFileWrite *file)
 {
-    int error = set_old_mode(file);
+    int error = open_old(file);
     int from = openat(file->directory, file->temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (error == 0 && (from < 0 || ftruncate(file->old, 0) < 0))
         error = errno;
@@ -268,7 +274,7 @@ int sup_filewrite_commit(SupFileWrite *file)
         if (renamed)
             file->temporary[0] = '\0';
         else
-            error = refused && file->old >= 0 ? copy_into_old(file) : errno;
+            error = refused && file->exists ? copy_into_old(file) : errno;
     }
     sup_filewrite_abort(file);
     return error;

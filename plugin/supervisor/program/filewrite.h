@@ -19,7 +19,7 @@ typedef struct {
     char base[NAME_MAX + 1];
     char temporary[SUP_TEMPORARY_NAME]; /* "" without one */
     int fd;                             /* where bytes go */
-    int old;                            /* what is there, opened for writing; or -1 */
+    int old;                            /* what is there, once it is opened to be written */
     bool exists;
     bool keep_old; /* no rename can keep its owner */
     struct stat was;

@@ -1,0 +1,195 @@
+/* Options that change what a sandbox may see and use, and what a host is told of them. They are
+ * those of the Docker provider; one that has none of them is not asked. */
+#include "cases/cases.h"
+
+#include <string.h>
+
+/* ---- mounts */
+
+static void tmpfs_is_as_asked(void)
+{
+    sprov_sandbox *sandbox =
+        case_fresh("{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/scratch\",\"tmpfsOptions\":"
+                   "{\"sizeBytes\":1048576,\"mode\":457}}],\"tmpfs\":{\"/small\":\"size=64k\"}}");
+    CHECK_TEXT(case_sh(sandbox, "stat -c %%a /scratch").out, "711\n");
+    Ran ran = case_sh(sandbox, "head -c 2000000 /dev/zero >/scratch/big");
+    CHECK(ran.result.exit_code != 0 && case_contains(ran.err, "o space"));
+    CHECK(case_sh(sandbox, "head -c 200000 /dev/zero >/small/big").result.exit_code != 0);
+    CHECK_INT(case_sh(sandbox, "rm /scratch/big && echo x >/scratch/f").result.exit_code, 0);
+    CHECK_STATUS(case_lib()->lifecycle->stop(sandbox, NULL, case_error()), SPROV_OK);
+    CHECK_TEXT(case_sh(sandbox, "ls /scratch").out, "");
+}
+
+static void refused(const char *more, const char *says)
+{
+    sprov_sandbox *sandbox = NULL;
+    CHECK_STATUS(case_api()->create(case_provider(), case_options(case_new_id(), more), NULL,
+                                    &sandbox, case_error()),
+                 SPROV_E_INVALID_ARGUMENT);
+    CHECK_THAT(strstr(case_last_error()->message, says) != NULL, "%s is not in: %s", says,
+               case_last_error()->message);
+}
+
+static void impossible_mounts_are_refused(void)
+{
+    refused("{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\"},{\"type\":\"volume\","
+            "\"target\":\"/a/\"}]}",
+            "mounts[1].target");
+    refused("{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"a\"}]}", "mounts[0].target");
+    refused("{\"mounts\":[{\"type\":\"volume\",\"source\":\"v\",\"target\":\"/a\","
+            "\"volumeOptions\":{\"subpath\":\"../x\"}}]}",
+            "mounts[0].volumeOptions.subpath");
+    refused("{\"mounts\":[{\"type\":\"volume\",\"source\":\"v\",\"target\":\"/a\","
+            "\"volumeOptions\":{\"subpath\":\"/x\"}}]}",
+            "mounts[0].volumeOptions.subpath");
+}
+
+/* And its message has this in it. */
+static void failed_start_leaves_nothing(sprov_sandbox *sandbox, const char *named)
+{
+    CHECK_THAT(case_api()->start(sandbox, NULL, NULL, case_error()) != SPROV_OK,
+               "start() succeeded");
+    CHECK_THAT(strstr(case_last_error()->message, named) != NULL, "%s is not named: %s", named,
+               case_last_error()->message);
+    CHECK_INT(case_count_listed(case_id(sandbox)), 0);
+}
+
+static void a_missing_source_fails_the_start(void)
+{
+    const char *path = case_text("/no/such/%s", case_token());
+    sprov_sandbox *sandbox = case_create(
+        case_text("{\"mounts\":[{\"type\":\"bind\",\"source\":\"%s\",\"target\":\"/a\"}]}", path));
+    failed_start_leaves_nothing(sandbox, path);
+}
+
+static void a_bad_main_process_fails_the_start(void)
+{
+    const char *program = case_text("/nope-%s", case_token());
+    sprov_sandbox *sandbox = case_create(case_text("{\"command\":[\"%s\"]}", program));
+    failed_start_leaves_nothing(sandbox, program);
+    case_start(case_handle(case_id(sandbox), NULL, NULL));
+}
+
+/* ---- limits and rights */
+
+static void limits_hold(void)
+{
+    sprov_sandbox *sandbox =
+        case_fresh("{\"memory\":134217728,\"pidsLimit\":64,\"shmSize\":1048576,"
+                   "\"ulimits\":[{\"name\":\"nofile\",\"soft\":77,\"hard\":99}]}");
+    CHECK_TEXT(case_sh(sandbox, "ulimit -Sn; ulimit -Hn").out, "77\n99\n");
+    CHECK_TEXT(case_sh(sandbox, "df -k /dev/shm | awk 'NR==2 {print $2}'").out, "1024\n");
+    CHECK_TEXT(case_sh(sandbox, "cat /sys/fs/cgroup/memory.max "
+                                "/sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null")
+                   .out,
+               "134217728\n");
+    /* A shell that cannot fork says so and fails; the sandbox lives on. */
+    Ran ran = case_sh(sandbox, "for i in $(seq 100); do sleep 3 & done; wait");
+    CHECK_THAT(ran.result.exit_code != 0 || ran.err.size > 0, "100 processes were let live");
+    sprov_exec_request request = case_command("echo lives");
+    gint64 since = case_now_ms();
+    while ((ran = case_exec(sandbox, &request, NULL)).status == SPROV_E_EXHAUSTED &&
+           case_on_time(since, 10000))
+        case_sleep(200);
+    CHECK_TEXT(ran.out, "lives\n");
+}
+
+static void rights_are_taken(void)
+{
+    sprov_sandbox *sandbox =
+        case_fresh("{\"capDrop\":[\"ALL\"],\"securityOpt\":[\"no-new-privileges\"]}");
+    CHECK_TEXT(
+        case_sh(sandbox, "awk '/CapEff|CapBnd|NoNewPrivs/ {print $2}' /proc/self/status").out,
+        "0000000000000000\n0000000000000000\n1\n");
+    sprov_sandbox *usual = case_shared();
+    Ran ran = case_sh(usual, "awk '/CapEff/ {print $2}' /proc/self/status");
+    CHECK_THAT(!case_contains(ran.out, "3fffffffff") && !case_contains(ran.out, "1ffffffffff"),
+               "a sandbox is privileged without being asked to");
+}
+
+static void without_network_there_is_only_lo(void)
+{
+    sprov_sandbox *sandbox = case_fresh("{\"network\":\"none\"}");
+    CHECK_TEXT(case_sh(sandbox, "ls /sys/class/net").out, "lo\n");
+}
+
+/* ---- what a host is told */
+
+typedef struct {
+    GMutex mutex;
+    GString *warnings;
+} Log;
+
+static void take_line(void *ctx, sprov_log_level level, const char *topic, const char *message)
+{
+    Log *log = ctx;
+    if (level > SPROV_LOG_WARNING)
+        return;
+    g_mutex_lock(&log->mutex);
+    g_string_append_printf(log->warnings, "%s\n", message);
+    g_mutex_unlock(&log->mutex);
+}
+
+static sprov_provider *open_logged(Log *log)
+{
+    static sprov_host hosts[4];
+    static int used;
+    sprov_host *host = &hosts[used++];
+    *host = (sprov_host)SPROV_INIT(sprov_host);
+    log->warnings = g_string_new(NULL);
+    host->ctx = log;
+    host->log = take_line;
+    return case_open(host, case_config());
+}
+
+static void other_limits_are_told(void)
+{
+    static Log same, other;
+    sprov_sandbox *maker = case_fresh("{\"memory\":134217728,\"pidsLimit\":99}");
+    case_sh(maker, "echo x >kept");
+    sprov_sandbox *box =
+        case_handle(case_id(maker), "{\"memory\":134217728,\"pidsLimit\":99}", open_logged(&same));
+    case_start(box);
+    CHECK_THAT(same.warnings->len == 0, "a false warning: %s", same.warnings->str);
+    box =
+        case_handle(case_id(maker), "{\"memory\":67108864,\"pidsLimit\":98}", open_logged(&other));
+    case_start(box);
+    CHECK_THAT(strstr(other.warnings->str, "memory") && strstr(other.warnings->str, "pidsLimit"),
+               "what differs is not named: %s", other.warnings->str);
+    CHECK_TEXT(case_sh(box, "cat kept").out, "x\n");
+}
+
+static void useless_hardening_is_told(void)
+{
+    static Log log;
+    sprov_sandbox *sandbox = case_handle(
+        case_new_id(), "{\"privileged\":true,\"capDrop\":[\"NET_RAW\"],\"capAdd\":[]}",
+        open_logged(&log));
+    sprov_status status = case_api()->start(sandbox, NULL, NULL, case_error());
+    if (status != SPROV_OK)
+        case_skip("nothing privileged starts here: %s", case_last_error()->message);
+    CHECK_THAT(strstr(log.warnings->str, "capDrop") && !strstr(log.warnings->str, "capAdd"),
+               "what privileged undoes is not named: %s", log.warnings->str);
+}
+
+const Case cases_options[] = {
+    {"MNT-05", 1, "mounts", "a mount that cannot be is refused by create(), by its path", "3.7",
+     impossible_mounts_are_refused},
+    {"MNT-06", 2, "mounts lifecycle", "memory has its size and mode, and is gone after a stop",
+     "7.8", tmpfs_is_as_asked},
+    {"MNT-07", 2, "mounts lifecycle", "a missing folder is named, and nothing is left of the start",
+     "7.6", a_missing_source_fails_the_start},
+    {"LIF-17", 2, "mounts lifecycle", "a main process that cannot run fails the start", "7.6",
+     a_bad_main_process_fails_the_start},
+    {"LIM-01", 2, "limits", "limits of memory, processes and files hold inside", "7.8",
+     limits_hold},
+    {"LIM-02", 2, "limits", "capabilities are taken, and none given without being asked", "7.8",
+     rights_are_taken},
+    {"LIM-04", 2, "limits", "without a network there is the loopback alone", "7.8",
+     without_network_there_is_only_lo},
+    {"LIM-05", 3, "limits", "a host is told what privileged undoes", "7.8",
+     useless_hardening_is_told},
+    {"REC-08", 3, "limits", "a host is told where a sandbox differs from the options, and no more",
+     "7.3", other_limits_are_told},
+    {0},
+};

@@ -1,0 +1,155 @@
+#include "base/child.h"
+
+#include "base/error.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COMPLAINT_MOST 4096
+#define LINE_MOST 300
+
+struct SprChild {
+    int pid_fd; /* -1 where the kernel has none, or the host reaped it already */
+    int complaint_fd;
+    GString *complaint; /* its end */
+};
+
+extern char **environ;
+
+static int spawn(const char *const *argv, int talk_fd, int complaint_fd, pid_t *ret_pid)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, talk_fd, 0);
+    posix_spawn_file_actions_adddup2(&actions, talk_fd, 1);
+    posix_spawn_file_actions_adddup2(&actions, complaint_fd, 2);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+    int why = posix_spawnp(ret_pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return why;
+}
+
+static bool fail_descriptor(GError **error)
+{
+    return spr_fail_errno(error, SPR_E_EXHAUSTED, errno, "no-descriptor",
+                          "no descriptor for a child");
+}
+
+/* Both above the standard streams, where posix_spawn() puts things in one after the other. */
+static bool lift(int pair[2], GError **error)
+{
+    for (int i = 0; i < 2; i++)
+        pair[i] = spr_fd_above_standard(pair[i]);
+    if (pair[0] >= 0 && pair[1] >= 0)
+        return true;
+    fail_descriptor(error);
+    for (int i = 0; i < 2; i++) {
+        if (pair[i] >= 0)
+            close(pair[i]);
+    }
+    return false;
+}
+
+bool spr_child_start(const char *const *argv, int fd, SprChild **ret_child, GError **error)
+{
+    int complaint[2];
+    pid_t pid;
+    /* What it complains about beyond the pipe's size is lost: it never waits. */
+    if (pipe2(complaint, O_CLOEXEC | O_NONBLOCK) < 0)
+        return fail_descriptor(error);
+    if (!lift(complaint, error))
+        return false;
+    int why = spawn(argv, fd, complaint[1], &pid);
+    close(complaint[1]);
+    if (why != 0) {
+        close(complaint[0]);
+        return spr_fail_errno(error, SPR_E_UNAVAILABLE, why, "no-program",
+                              "the program \"%s\" cannot be started", argv[0]);
+    }
+    SprChild *child = g_new0(SprChild, 1);
+    child->pid_fd = spr_fd_above_standard(pidfd_open(pid, 0));
+    child->complaint_fd = complaint[0];
+    child->complaint = g_string_new(NULL);
+    *ret_child = child;
+    return true;
+}
+
+bool spr_child_talk(const char *const *argv, int *ret_fd, SprChild **ret_child, GError **error)
+{
+    int talk[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) < 0)
+        return fail_descriptor(error);
+    if (!lift(talk, error))
+        return false;
+    bool ok = fcntl(talk[0], F_SETFL, O_NONBLOCK) == 0 || fail_descriptor(error);
+    ok = ok && spr_child_start(argv, talk[1], ret_child, error);
+    close(talk[1]);
+    if (!ok)
+        close(talk[0]);
+    else
+        *ret_fd = talk[0];
+    return ok;
+}
+
+static void hear_complaint(SprChild *child)
+{
+    char bytes[1024];
+    gssize n;
+    while ((n = read(child->complaint_fd, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR)) {
+        if (n > 0)
+            g_string_append_len(child->complaint, bytes, n);
+        if (child->complaint->len > COMPLAINT_MOST)
+            g_string_erase(child->complaint, 0, (gssize)(child->complaint->len - COMPLAINT_MOST));
+    }
+}
+
+char *spr_child_complaint(SprChild *child)
+{
+    hear_complaint(child);
+    g_autofree char *text = g_utf8_make_valid(child->complaint->str, -1);
+    g_strchomp(text);
+    char *line = strrchr(text, '\n');
+    line = line ? line + 1 : text;
+    for (char *p = line; *p; p++) {
+        if (g_ascii_iscntrl(*p))
+            *p = ' ';
+    }
+    g_strstrip(line);
+    if (!*line)
+        return NULL;
+    return g_utf8_substring(line, 0, MIN(g_utf8_strlen(line, -1), LINE_MOST));
+}
+
+void spr_child_end(SprChild *child)
+{
+    siginfo_t info;
+    if (!child)
+        return;
+    if (child->pid_fd >= 0) {
+        pidfd_send_signal(child->pid_fd, SIGKILL, NULL, 0);
+        while (waitid(P_PIDFD, (id_t)child->pid_fd, &info, WEXITED) < 0 && errno == EINTR)
+            continue;
+        close(child->pid_fd);
+    }
+    close(child->complaint_fd);
+    g_string_free(child->complaint, TRUE);
+    g_free(child);
+}

@@ -1,0 +1,183 @@
+#!/bin/bash
+# repositories.sh: templates of Git repositories, public and private, from a server with a CA of its
+# own; prints TAP. Needs the engine of DOCKER_HOST on this machine, with debian:bookworm-slim.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/engines/lib.sh
+. tests/engines/lib.sh
+
+host=$PWD/build/host-sim/host-sim
+open=(--provider "$PWD/build/plugin/docker/docker.so")
+network=(-o '{"network":"host"}') # the server is on loopback
+work=$(mktemp -d)
+export TOKEN=tok-$$-$(date +%s%N)
+made=()
+count=0
+server=
+
+cleanup() {
+    [ -z "$server" ] || kill "$server"
+    for ((i = ${#made[@]} - 1; i >= 0; i--)); do
+        "$host" templates rm "${open[@]}" "${made[i]}" 2> "$work/err" || cat "$work/err" >&2
+    done
+    rm -rf "$work"
+}
+trap cleanup EXIT
+
+check() { # NAME CONDITION...
+    local name=$1 verdict=ok
+    shift
+    count=$((count + 1))
+    "$@" || verdict='not ok'
+    echo "$verdict $count - $name"
+}
+
+if [ -z "${DOCKER_HOST:-}" ]; then
+    echo '1..0 # SKIP DOCKER_HOST is not set'
+    exit 0
+fi
+
+# ------------------------------------------------------------------- repositories and server
+
+git() {
+    command git -c init.defaultBranch=main -c user.name=T -c user.email=t@example.com -C "$work/tree" "$@" \
+        > "$work/git.out" 2>&1 || cat "$work/git.out" >&2
+}
+commit() { # TEXT: sets sha
+    echo "$1" > "$work/tree/file"
+    git add file
+    git commit -m "$1"
+    sha=$(command git -C "$work/tree" rev-parse HEAD)
+}
+mkdir "$work/tree" "$work/served" "$work/served/private" "$work/served/silent"
+git init
+commit "$$ first"
+commit main && main=$sha
+git checkout -b alpha/main HEAD~1
+commit decoy
+git checkout main
+commit tagged && tagged=$sha
+git tag -a v1 -m 'an annotated tag'
+git checkout --detach HEAD~1
+commit pulled && pulled=$sha
+git update-ref refs/pull/7/head "$pulled"
+git checkout main
+commit newest && newest=$sha
+git reset --hard "$main"
+git branch newest "$newest"
+for bare in app private/app silent/app; do
+    git clone --bare "$work/tree" "$work/served/$bare.git"
+    git push "$work/served/$bare.git" refs/pull/7/head
+done
+
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+    -keyout "$work/key" -out "$work/cert" 2> "$work/openssl.out"
+export GIT_SSL_CAINFO=$work/cert
+mkfifo "$work/port"
+tests/checks/git-server.py "$work/served" "$work/cert" "$work/key" > "$work/port" 2> "$work/server.err" &
+server=$!
+read -r port < "$work/port"
+url=https://127.0.0.1:$port
+
+# --------------------------------------------------------------------------------- building
+
+# build FILE ARGUMENT...: sets id; output in last.out and last.err.
+build() {
+    local file=$work/$1 status=0
+    shift
+    "$host" build "${open[@]}" "${network[@]}" "$@" "$file" > "$work/last.out" 2> "$work/last.err" || status=$?
+    id=$(cat "$work/last.out")
+    [ -z "$id" ] || made+=("$id")
+    return $status
+}
+
+fails_with() { # WORDS FILE ARGUMENT...
+    local words=$1
+    shift
+    ! build "$@" && grep -qF -- "$words" "$work/last.err"
+}
+
+# An image that trusts the server, as a template for the others to begin with.
+pem=$(sed ':a;N;$!ba;s/\n/\\\\n/g' "$work/cert")
+printf '{"baseImage":"debian:bookworm-slim","operations":[{"method":"runCmd","args":["printf %%b \\"%s\\" > /ca.pem && git config --system http.sslCAInfo /ca.pem"]}]}' \
+    "$pem" > "$work/base.json"
+build base.json || cat "$work/last.err"
+base=$id
+
+repository() { # FILE PATH MEMBERS
+    printf '{"repository":{"cloneUrl":"%s/%s","baseImage":"%s"%s}}' "$url" "$2" "$base" "${3:+,$3}" > "$work/$1"
+}
+in_image() { # COMMAND: what it prints in the image's directory
+    "$host" run "${open[@]}" -o "{\"template\":\"$id\"}" -c "$1" 2> "$work/gone"
+}
+is_at() { # SHA FILE
+    build "$2" && [ "$(in_image 'git rev-parse HEAD; pwd')" = "$1"$'\n/workspace/app' ]
+}
+
+repository main.json app.git '"ref":"main"'
+check 'a branch is found though another ends like it' is_at "$main" main.json
+repository head.json app.git
+check 'without a ref it is HEAD' is_at "$main" head.json
+repository tag.json app.git '"ref":"v1"'
+check 'an annotated tag is its commit' is_at "$tagged" tag.json
+repository short.json app.git "\"ref\":\"${newest:0:9}\""
+check 'a shortened commit is found at the head of a branch' is_at "$newest" short.json
+repository full.json app.git "\"ref\":\"$tagged\""
+check 'a whole commit needs no server to be found' is_at "$tagged" full.json
+repository pull.json app.git '"ref":"refs/pull/7/head","clone":"shallow"'
+check 'a shallow clone reaches the head of a pull request' is_at "$pulled" pull.json
+check 'and has nothing else' [ "$(in_image 'git rev-list --count HEAD')" = 1 ]
+repository none.json app.git '"ref":"nothing"'
+check 'a ref that is none is named' fails_with 'no branch, tag or full ref name "nothing"' none.json
+repository gone.json gone.git
+check 'what git says is told' fails_with 'not found' gone.json
+repository silent.json silent/app.git
+check 'a server that is silent is given up' fails_with 'within 10 s' silent.json
+without_git() {
+    ! PATH=/nonexistent "$host" build "${open[@]}" "$work/main.json" > "$work/last.out" 2> "$work/last.err" &&
+        grep -qF 'install git 2.31' "$work/last.err"
+}
+check 'a machine without git is told what it lacks' without_git
+
+repository all.json app.git '"setupCommand":["echo $GREETING > greeting"," ","test \"$(pwd)\" = /srv/app"],"buildEnv":{"GREETING":"hello"},"workingDirectory":"/srv/","owner":"nobody"'
+check 'setup commands run in the checkout with their environment' build all.json
+check 'and leave their mark and an owner' \
+    [ "$(in_image 'cat greeting; cut -c1-7 .mastra-sandbox/setup; stat -c %U . greeting .git/HEAD')" = $'hello\nsha256:\nnobody\nnobody\nnobody' ]
+
+# ---------------------------------------------------------------------------------- private
+
+nothing_found() { # PATH...
+    local what
+    for what in "$TOKEN" "$(printf %s "x-access-token:$TOKEN" | base64 -w0 | cut -c25-50)"; do
+        ! grep -rqF -- "$what" "$@" || return 1
+    done
+}
+repository private.json private/app.git
+check 'a private repository without a token is denied' fails_with 'git:' private.json
+check 'by its own words' grep -q 'Username\|Authentication' "$work/last.err"
+check 'and so with a wrong one' env WRONG=x bash -c "! '$host' build ${open[*]} --secret GH_TOKEN=env:WRONG '$work/private.json' 2> '$work/gone'"
+(
+    for _ in $(seq 60); do
+        cat /proc/[0-9]*/cmdline 2> "$work/gone" | tr '\0' ' '
+        sleep 0.05
+    done > "$work/processes"
+) &
+watcher=$!
+check 'with its token it is built' build private.json --secret GH_TOKEN=env:TOKEN --log-level debug
+kill "$watcher" 2> "$work/gone"
+wait "$watcher" 2> "$work/gone"
+engine_api "/images/$id/history" -o "$work/history"
+engine_api "/images/$id/json" -o "$work/inspect"
+in_image 'cat .git/config; env; ls -a /run/secrets 2>&1' > "$work/inside"
+check 'git ran while it was built' grep -q 'git clone\|git-remote' "$work/processes"
+check 'the token is in no process list' nothing_found "$work/processes"
+check 'nor in the image, nor in what we told' \
+    nothing_found "$work/history" "$work/inspect" "$work/inside" "$work/last.err"
+
+# --------------------------------------------------------------------------------- describe
+
+"$host" template describe "${open[@]}" --sha "$main" "$work/main.json" > "$work/described"
+build main.json
+check 'describe tells the id that a build has' grep -qF "\"templateId\":\"$id\"" "$work/described"
+
+echo "1..$count"

@@ -1,0 +1,93 @@
+/* Hosts of every kind: what a provider needs of its host's process is nothing. */
+#include "ep.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SMALL_STACK (128 * 1024)
+
+static void take_text(void *ctx, const char *text, size_t size)
+{
+}
+
+/* Something of each kind, in a sandbox of its own. NULL, or what failed. */
+static const char *do_everything(void)
+{
+    EpBox box = ep_box(NULL);
+    EpBytes bytes = {0};
+    sprov_error error = SPROV_INIT(sprov_error);
+    if (ep_api()->start(box.sandbox, NULL, NULL, &error) != SPROV_OK)
+        return ep_format("start: %s", error.message);
+    EpRun run = ep_sh(box.sandbox, "echo out; echo err >&2; exit 3");
+    if (run.status != SPROV_OK || run.result.exit_code != 3 || strcmp(run.out.data, "out\n") != 0)
+        return ep_format("exec: %d %s", run.status, run.error.message);
+    if (ep_write(box.sandbox, "/root/x", "abc", 3, 0, &error) != SPROV_OK ||
+        ep_read(box.sandbox, "/root/x", &bytes, NULL, &error) != SPROV_OK ||
+        strcmp(bytes.data, "abc") != 0)
+        return ep_format("files: %s", error.message);
+    if (ep_lifecycle()->list(box.provider, NULL, take_text, NULL, &error) != SPROV_OK)
+        return ep_format("list: %s", error.message);
+    sprov_template_request request = SPROV_INIT(sprov_template_request);
+    request.definition = "{\"baseImage\":\"" EP_DEBIAN "\",\"operations\":[{\"method\":\"setEnvs\","
+                         "\"args\":[{\"GUEST\":\"1\"}]}]}";
+    if (ep_api()->build_template(box.provider, &request, NULL, NULL, &error) != SPROV_OK)
+        return ep_format("build: %s", error.message);
+    if (ep_api()->destroy(box.sandbox, NULL, &error) != SPROV_OK)
+        return ep_format("destroy: %s", error.message);
+    ep_api()->release(box.sandbox);
+    return ep_api()->close(box.provider, &error) == SPROV_OK ? NULL : ep_format("close");
+}
+
+static void *on_thread(void *ctx)
+{
+    *(const char **)ctx = do_everything();
+    return NULL;
+}
+
+Test(guest, works_on_a_thread_with_a_small_stack)
+{
+    pthread_t thread;
+    pthread_attr_t small;
+    const char *failed = "it did not run";
+    pthread_attr_init(&small);
+    cr_assert_eq(pthread_attr_setstacksize(&small, SMALL_STACK), 0);
+    cr_assert_eq(pthread_create(&thread, &small, on_thread, &failed), 0);
+    pthread_join(thread, NULL);
+    cr_assert_null(failed, "%s", failed);
+}
+
+Test(guest, works_without_standard_streams_and_keeps_its_sockets_off_them)
+{
+    bool is_socket = false;
+    int kept = fcntl(2, F_DUPFD_CLOEXEC, 20);
+    for (int fd = 0; fd < 3; fd++)
+        close(fd);
+    const char *failed = do_everything();
+    for (int fd = 0; fd < 3; fd++) {
+        struct stat st;
+        is_socket = is_socket || (fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode));
+        if (fcntl(fd, F_GETFD) < 0)
+            dup2(kept, fd);
+    }
+    cr_assert_null(failed, "%s", failed);
+    cr_assert_not(is_socket, "what the host prints would go to the engine");
+}
+
+Test(guest, works_whatever_becomes_of_its_signals)
+{
+    sigset_t all;
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_DFL);
+    const char *failed = do_everything();
+    cr_assert_null(failed, "%s", failed);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    failed = do_everything();
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    cr_assert_null(failed, "%s", failed);
+}

@@ -1,0 +1,228 @@
+/* What users of the reference met as limitations, L1 to L38 of its description, each as it is here.
+ * docs/parity.md says where those stand that are not in this file. */
+#include "ep.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void take_text(void *ctx, const char *text, size_t size)
+{
+    *(char **)ctx = ep_format("%.*s", (int)size, text);
+}
+
+static char *info(const EpBox *box)
+{
+    char *json = NULL;
+    sprov_error error = SPROV_INIT(sprov_error);
+    cr_assert_eq(ep_lifecycle()->info(box->sandbox, NULL, take_text, &json, &error), SPROV_OK, "%s",
+                 error.message);
+    return json;
+}
+
+/* ------------------------------------------------------------------------------- files */
+
+Test(limitation, L3_a_file_never_replaces_a_directory)
+{
+    EpBox box = ep_shared();
+    sprov_error error = SPROV_INIT(sprov_error);
+    ep_ask(box.sandbox, "mkdir -p /tmp/l3/tree && echo kept >/tmp/l3/tree/f");
+    cr_expect_neq(ep_write(box.sandbox, "/tmp/l3/tree", "x", 1, 0, &error), SPROV_OK);
+    cr_expect_neq(ep_write(box.sandbox, "", "x", 1, 0, &error), SPROV_OK);
+    cr_expect_neq(ep_write(box.sandbox, ".", "x", 1, 0, &error), SPROV_OK);
+    cr_expect_neq(ep_write(box.sandbox, "/", "x", 1, 0, &error), SPROV_OK);
+    cr_expect_str_eq(ep_ask(box.sandbox, "cat /tmp/l3/tree/f"), "kept");
+    ep_leave(&box);
+}
+
+#define HARDENED                                                                                   \
+    "\"readonlyRootfs\":true,\"workingDirectory\":\"/work\",\"tmpfs\":{\"/scratch\":\"\"},"        \
+    "\"mounts\":[{\"type\":\"volume\",\"target\":\"/work\"}]"
+
+Test(limitation, L4_L5_L6_a_read_only_sandbox_runs_commands_and_takes_files_where_it_is_writable)
+{
+    EpBox box = ep_box(HARDENED);
+    sprov_error error = SPROV_INIT(sprov_error);
+    cr_expect_str_eq(ep_ask(box.sandbox, "echo runs"), "runs");
+    cr_expect_eq(ep_write(box.sandbox, "/scratch/f", "tmpfs", 5, 0, &error), SPROV_OK, "%s",
+                 error.message);
+    cr_expect_eq(ep_write(box.sandbox, "f", "volume", 6, 0, &error), SPROV_OK, "%s", error.message);
+    cr_expect_str_eq(ep_ask(box.sandbox, "cat /scratch/f /work/f"), "tmpfsvolume");
+    cr_expect_eq(ep_write(box.sandbox, "/etc/f", "x", 1, 0, &error), SPROV_E_DENIED, "%s",
+                 error.message);
+    ep_destroy(&box);
+}
+
+Test(limitation, L7_L33_files_belong_to_the_user_with_the_usual_modes_and_links_stay)
+{
+    EpBox box = ep_box("\"user\":\"1000:1000\",\"workingDirectory\":\"/tmp\"");
+    ep_ask(box.sandbox, "mkdir d; touch f; echo old >real; ln -s real link");
+    cr_expect_str_eq(ep_ask(box.sandbox, "umask; stat -c %%a d f"), "0022\n755\n644");
+    cr_expect_eq(ep_write(box.sandbox, "link", "new", 3, 0, NULL), SPROV_OK);
+    cr_expect_eq(ep_write(box.sandbox, "made/deep/g", "g", 1, 0, NULL), SPROV_OK);
+    cr_expect_str_eq(ep_ask(box.sandbox, "cat real; test -L link && echo link"), "newlink");
+    cr_expect_str_eq(ep_ask(box.sandbox, "stat -c %%u:%%g:%%a made/deep made/deep/g"),
+                     "1000:1000:755\n1000:1000:644");
+    ep_destroy(&box);
+}
+
+/* ---------------------------------------------------------------------------- commands */
+
+static EpRun run_as(sprov_sandbox *sandbox, const char *user, const char *command)
+{
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = command;
+    request.user = user;
+    return ep_run(sandbox, &request, NULL);
+}
+
+Test(limitation, L8_commands_of_different_users_do_not_stand_in_each_others_way)
+{
+    EpBox box = ep_shared();
+    static const char *const users[] = {"0", "1234", "0", "4321:99"};
+    for (int i = 0; i < 4; i++) {
+        EpRun run = run_as(box.sandbox, users[i], "id -u");
+        cr_expect_eq(run.status, SPROV_OK, "%s", run.error.message);
+        cr_expect_eq(atoi(run.out.data), atoi(users[i]));
+    }
+    ep_leave(&box);
+}
+
+Test(limitation, L11_without_an_init_a_killed_tree_is_known_to_be_gone)
+{
+    EpBox box = ep_box("\"init\":false");
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "sleep 7311 & sleep 7311";
+    request.run_timeout_ms = 500;
+    EpRun run = ep_run(box.sandbox, &request, NULL);
+    cr_expect_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_expect_eq(run.result.exit_code, 137);
+    cr_expect(run.result.flags & SPROV_EXEC_TIMED_OUT);
+    cr_expect_not(ep_runs(box.sandbox, "sleep 7311"));
+    ep_destroy(&box);
+}
+
+Test(limitation, L14_the_longest_timeout_is_none_that_comes_at_once)
+{
+    EpBox box = ep_box("\"timeout\":9223372036854775807");
+    cr_expect_str_eq(ep_ask(box.sandbox, "sleep 0.3; echo whole"), "whole");
+    ep_destroy(&box);
+}
+
+Test(limitation, L15_output_is_bytes_and_no_character_is_cut)
+{
+    EpBox box = ep_shared();
+    EpRun run = ep_sh(box.sandbox, "printf a; i=0; while [ $i -lt 2000 ]; do printf "
+                                   "'\\303\\251\\303\\251\\303\\251\\303\\251\\303\\251'; "
+                                   "i=$((i+1)); done; printf '\\377\\376\\000x'");
+    cr_assert_eq(run.out.size, 1 + 2000 * 10 + 4);
+    for (size_t i = 0; i < 10000; i++)
+        cr_assert(memcmp(run.out.data + 1 + 2 * i, "\303\251", 2) == 0, "at %zu", i);
+    cr_expect(memcmp(run.out.data + run.out.size - 4, "\377\376\0x", 4) == 0);
+    ep_leave(&box);
+}
+
+Test(limitation, L31_what_could_not_start_is_an_error_and_no_output)
+{
+    EpBox box = ep_shared();
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "echo never";
+    request.cwd = "/no/such/directory";
+    EpRun run = ep_run(box.sandbox, &request, NULL);
+    cr_expect_eq(run.status, SPROV_E_NOT_FOUND, "%s", run.error.message);
+    cr_expect_eq(run.out.size + run.err.size, 0);
+    ep_leave(&box);
+}
+
+Test(limitation, L37_a_child_in_the_background_does_not_hold_its_command)
+{
+    EpBox box = ep_shared();
+    double since = ep_now();
+    cr_expect_str_eq(ep_ask(box.sandbox, "sleep 30 & echo hi"), "hi");
+    cr_expect_lt(ep_now() - since, 15);
+    ep_leave(&box);
+}
+
+/* ------------------------------------------------------------------------------ states */
+
+Test(limitation, L16_a_stopped_sandbox_runs_the_next_command)
+{
+    EpBox box = ep_box(NULL);
+    ep_start(box.sandbox);
+    cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+    cr_expect(strstr(info(&box), "\"status\":\"stopped\""));
+    cr_expect_str_eq(ep_ask(box.sandbox, "echo up"), "up");
+    ep_destroy(&box);
+}
+
+Test(limitation, L19_a_corrected_sandbox_of_the_same_id_starts_after_a_failed_one)
+{
+    EpBox box = ep_box("\"command\":[\"/nope\"]");
+    cr_expect_neq(ep_api()->start(box.sandbox, NULL, NULL, NULL), SPROV_OK);
+    sprov_sandbox *good = ep_create(box.provider, box.id, NULL);
+    cr_expect_eq(ep_start(good), SPROV_START_CREATED);
+    cr_expect_str_eq(ep_ask(good, "echo good"), "good");
+    ep_api()->release(good);
+    ep_destroy(&box);
+}
+
+Test(limitation, L20_ids_of_the_same_clean_name_are_two_sandboxes)
+{
+    const char *id = ep_new_id();
+    EpBox box = {.provider = ep_open(), .id = ep_format("%s/x", id)};
+    box.sandbox = ep_create(box.provider, box.id, NULL);
+    sprov_sandbox *other = ep_create(box.provider, ep_format("%s:x", id), NULL);
+    ep_ask(box.sandbox, "echo first >/tmp/mark");
+    ep_ask(other, "test ! -e /tmp/mark");
+    cr_assert_eq(ep_api()->destroy(other, NULL, NULL), SPROV_OK);
+    ep_api()->release(other);
+    cr_expect_str_eq(ep_ask(box.sandbox, "cat /tmp/mark"), "first");
+    ep_destroy(&box);
+}
+
+Test(limitation, L21_what_is_told_is_what_the_container_has)
+{
+    EpBox maker = ep_box("\"workingDirectory\":\"/one\",\"memory\":134217728");
+    ep_start(maker.sandbox);
+    EpBox box = {.provider = ep_open(), .id = maker.id};
+    box.sandbox = ep_create(box.provider, box.id,
+                            "\"image\":\"other:img\",\"workingDirectory\":\"/two\",\"memory\":7");
+    cr_assert_eq(ep_start(box.sandbox), SPROV_START_CONNECTED);
+    char *json = info(&box);
+    cr_expect(strstr(json, "\"image\":\"" EP_DEBIAN "\""), "%s", json);
+    cr_expect(strstr(json, "\"workingDirectory\":\"/one\""), "%s", json);
+    cr_expect(strstr(json, "\"limits\":{\"memory\":134217728,"), "%s", json);
+    cr_expect_null(strstr(json, "/two"), "%s", json);
+    cr_expect_null(strstr(json, "other:img"), "%s", json);
+    cr_expect_str_eq(ep_ask(box.sandbox, "pwd"), "/one");
+    ep_leave(&box);
+    ep_destroy(&maker);
+}
+
+static void count_one(void *ctx, const char *text, size_t size)
+{
+    ++*(int *)ctx;
+}
+
+Test(limitation, L24_looking_at_a_stopped_sandbox_starts_nothing)
+{
+    EpBox box = ep_box(NULL);
+    int count = 0;
+    ep_start(box.sandbox);
+    cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+    cr_expect_eq(ep_lifecycle()->list(box.provider, NULL, count_one, &count, NULL), SPROV_OK);
+    cr_expect_geq(count, 1);
+    for (int i = 0; i < 2; i++)
+        cr_expect(strstr(info(&box), "\"status\":\"stopped\""));
+    ep_destroy(&box);
+}
+
+Test(limitation, L35_a_stop_takes_no_ten_seconds)
+{
+    EpBox box = ep_box("\"init\":false,\"stopTimeout\":1");
+    ep_start(box.sandbox);
+    double since = ep_now();
+    cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+    cr_expect_lt(ep_now() - since, 9);
+    ep_destroy(&box);
+}

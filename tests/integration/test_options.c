@@ -1,0 +1,309 @@
+/* What the options do in a sandbox that runs, what is refused before anything is made, and what a
+ * host is told of a container that was made with others. */
+#include "ep.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* NN of the engine's API 1.NN. */
+static int api_minor(void)
+{
+    char *body;
+    cr_assert_eq(ep_engine("GET", "/version", NULL, &body), 200);
+    char *found = strstr(body, "\"ApiVersion\":\"1.");
+    cr_assert_not_null(found, "%s", body);
+    return atoi(found + strlen("\"ApiVersion\":\"1."));
+}
+
+static void check_refused(const char *more, sprov_status status, const char *reason,
+                          const char *says)
+{
+    EpBox box = ep_box(more);
+    sprov_error error = SPROV_INIT(sprov_error);
+    sprov_status got = ep_api()->start(box.sandbox, NULL, NULL, &error);
+    cr_expect_eq(got, status, "%s: %d, %s", more, got, error.message);
+    cr_expect_str_eq(error.reason, reason, "%s: %s", more, error.message);
+    cr_expect(strstr(error.message, says), "%s: %s", more, error.message);
+    cr_expect_eq(ep_count(box.id), 0, "%s: a container was left behind", more);
+    ep_destroy(&box);
+}
+
+static void take_text(void *ctx, const char *text, size_t size)
+{
+    *(char **)ctx = ep_format("%.*s", (int)size, text);
+}
+
+/* ----------------------------------------------------------------------------- effects */
+
+Test(options, of_network_shm_and_devices_hold_inside)
+{
+    EpBox box = ep_box("\"hostname\":\"agent-1\",\"extraHosts\":{\"db.test\":\"10.0.0.5\"},"
+                       "\"dns\":[\"10.0.0.53\"],\"shmSize\":33554432,"
+                       "\"devices\":[\"/dev/zero:/dev/nothing:r\"],\"cpus\":0.5,"
+                       "\"stopTimeout\":1,\"pidsLimit\":200");
+    cr_expect_str_eq(ep_ask(box.sandbox, "cat /proc/sys/kernel/hostname"), "agent-1");
+    cr_expect(strstr(ep_ask(box.sandbox, "cat /etc/hosts"), "10.0.0.5\tdb.test"));
+    cr_expect(strstr(ep_ask(box.sandbox, "cat /etc/resolv.conf"), "nameserver 10.0.0.53"));
+    cr_expect_str_eq(ep_ask(box.sandbox, "df -k /dev/shm | awk 'NR==2 {print $2}'"), "32768");
+    cr_expect_str_eq(ep_ask(box.sandbox, "head -c 3 /dev/nothing | od -An -tx1"), " 00 00 00");
+    char *body;
+    ep_engine("GET", ep_format("/containers/%s/json", ep_container(box.id)), NULL, &body);
+    cr_expect(strstr(body, "\"NanoCpus\":500000000"), "%s", body);
+    cr_expect(strstr(body, "\"StopTimeout\":1"), "%s", body);
+    char *info = NULL;
+    cr_assert_eq(ep_lifecycle()->info(box.sandbox, NULL, take_text, &info, NULL), SPROV_OK);
+    cr_expect(strstr(info, "\"limits\":{\"pids\":200,\"cpus\":0.5}"), "%s", info);
+    cr_expect(strstr(info, "\"usage\":{\"memory\":") && !strstr(info, "\"processes\":0"), "%s",
+              info);
+    ep_destroy(&box);
+}
+
+/* An image whose entrypoint would end at once. */
+static char *image_with_entrypoint(void)
+{
+    char *name = ep_format("sprov-test-%s", ep_new_id()), *made;
+    cr_assert_eq(ep_engine("POST", "/containers/create", "{\"Image\":\"busybox:latest\"}", &made),
+                 201);
+    char *id = ep_format("%.64s", strstr(made, "\"Id\":\"") + 6);
+    char *commit =
+        ep_format("/commit?container=%s&repo=%s&tag=1&changes=ENTRYPOINT%%20%%5B%%22false"
+                  "%%22%%5D",
+                  id, name);
+    cr_assert_eq(ep_engine("POST", commit, "{}", NULL), 201);
+    cr_assert_eq(ep_engine("DELETE", ep_format("/containers/%s", id), NULL, NULL), 204);
+    return ep_format("%s:1", name);
+}
+
+Test(options, an_entrypoint_replaces_that_of_the_image)
+{
+    char *image = image_with_entrypoint();
+    static const struct {
+        const char *more;
+        const char *runs;
+    } rows[] = {
+        {"\"entrypoint\":[]", NULL},
+        {"\"entrypoint\":[],\"supervisor\":\"off\"", "sleep infinity"},
+        {"\"entrypoint\":[\"sleep\"],\"command\":[\"7123\"]", "sleep 7123"},
+        {"\"entrypoint\":[\"sleep\",\"7124\"],\"supervisor\":\"off\"", "sleep 7124"},
+        {"\"entrypoint\":[\"env\"],\"command\":[\"sleep\",\"7125\"],\"init\":false",
+         "sleep 7125"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        EpBox box = ep_box(ep_format("\"image\":\"%s\",%s", image, rows[i].more));
+        ep_start(box.sandbox);
+        cr_expect(!rows[i].runs || ep_runs(box.sandbox, rows[i].runs), "%s", rows[i].more);
+        cr_expect_str_eq(ep_ask(box.sandbox, "echo lives"), "lives", "%s", rows[i].more);
+        ep_destroy(&box);
+    }
+    ep_engine("DELETE", ep_format("/images/%s", image), NULL, NULL);
+}
+
+Test(options, of_the_user_and_its_group_hold_for_commands_and_files)
+{
+    EpBox box = ep_box("\"user\":\"1234:4321\",\"workingDirectory\":\"/tmp\"");
+    cr_expect_str_eq(ep_ask(box.sandbox, "id -u; id -g"), "1234\n4321");
+    cr_expect_eq(ep_write(box.sandbox, "mine", "x", 1, 0, NULL), SPROV_OK);
+    cr_expect_str_eq(ep_ask(box.sandbox, "stat -c %%u:%%g mine"), "1234:4321");
+    ep_destroy(&box);
+}
+
+/* The example of the reference's README: one volume twice, beside "volumes". */
+Test(options, one_volume_read_only_and_a_part_of_it_writable)
+{
+    const char *volume = ep_new_id(), *other = ep_new_id();
+    char *more = ep_format(
+        "\"volumes\":{\"%s\":\"/cache\"},\"mounts\":["
+        "{\"type\":\"volume\",\"source\":\"%s\",\"target\":\"/project\",\"readOnly\":true},"
+        "{\"type\":\"volume\",\"source\":\"%s\",\"target\":\"/project/session-1\","
+        "\"volumeOptions\":{\"subpath\":\"session-1\",\"createSubpath\":true}}],"
+        "\"user\":\"1000:1000\"",
+        other, volume, volume);
+    if (api_minor() < 45) {
+        check_refused(more, SPROV_E_UNSUPPORTED, "api-too-old", "mounts[1].volumeOptions.subpath");
+        cr_expect_eq(ep_engine("GET", ep_format("/volumes/%s", volume), NULL, NULL), 404);
+        return;
+    }
+    EpBox box = ep_box(more);
+    cr_expect_str_eq(
+        ep_ask(box.sandbox, "echo mine >/project/session-1/f; cat /project/session-1/f"), "mine");
+    cr_expect_str_eq(ep_ask(box.sandbox, "cat /project/session-1/f"), "mine");
+    cr_expect_str_eq(ep_ask(box.sandbox, "touch /project/x 2>/dev/null || echo read-only"),
+                     "read-only");
+    cr_expect_str_eq(ep_ask(box.sandbox, "ls /project; ls -A /cache | wc -l"), "session-1\n0");
+    ep_destroy(&box);
+    ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL);
+    ep_engine("DELETE", ep_format("/volumes/%s", other), NULL, NULL);
+}
+
+Test(options, a_subpath_that_is_there_keeps_its_owner_and_mode)
+{
+    if (api_minor() < 45)
+        return;
+    const char *volume = ep_new_id();
+    EpBox first = ep_box(ep_format("\"mounts\":[{\"type\":\"volume\",\"source\":\"%s\","
+                                   "\"target\":\"/v\"}]",
+                                   volume));
+    ep_ask(first.sandbox, "mkdir -p /v/a/b && chown 7:8 /v/a && chmod 2750 /v/a");
+    EpBox box =
+        ep_box(ep_format("\"user\":\"1000\",\"mounts\":[{\"type\":\"volume\",\"source\":\"%s\","
+                         "\"target\":\"/w\",\"volumeOptions\":{\"subpath\":\"a/./b//\u00fc\","
+                         "\"createSubpath\":true}}]",
+                         volume));
+    ep_start(box.sandbox);
+    cr_expect_str_eq(ep_ask(first.sandbox, "stat -c %%u:%%g:%%a /v/a"), "7:8:2750");
+    cr_expect_str_eq(ep_ask(first.sandbox, "stat -c %%u:%%g:%%a /v/a/b/\u00fc"), "1000:1000:755");
+    ep_destroy(&box);
+    ep_destroy(&first);
+    ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL);
+}
+
+/* ---------------------------------------------------------------------------- refusals */
+
+Test(options, a_missing_subpath_is_named_with_its_volume)
+{
+    const char *volume = ep_new_id();
+    char *more = ep_format("\"mounts\":[{\"type\":\"volume\",\"source\":\"%s\",\"target\":\"/w\","
+                           "\"volumeOptions\":{\"subpath\":\"no/such\"}}]",
+                           volume);
+    if (api_minor() < 45) {
+        check_refused(more, SPROV_E_UNSUPPORTED, "api-too-old", "1.45");
+        return;
+    }
+    check_refused(more, SPROV_E_NOT_FOUND, "no-such-subpath", volume);
+    check_refused(more, SPROV_E_NOT_FOUND, "no-such-subpath", "\"no/such\"");
+    ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL);
+}
+
+Test(options, that_the_engine_cannot_give_fail_the_start_and_leave_nothing)
+{
+    static const struct {
+        const char *more;
+        sprov_status status;
+        const char *reason, *says;
+    } rows[] = {
+        {"\"pullPolicy\":\"never\",\"image\":\"sprov-none:1\"", SPROV_E_NOT_FOUND,
+         "image-not-found", "pullPolicy is \"never\""},
+        {"\"pullPolicy\":\"always\",\"image\":\"localhost:1/sprov/none:1\"", SPROV_E_NOT_FOUND,
+         "image-not-found", "localhost:1/sprov/none:1"},
+        {"\"pullPolicy\":\"never\",\"platform\":\"linux/s390x\"", SPROV_E_NOT_FOUND,
+         "image-not-found", "linux/s390x"},
+        {"\"runtime\":\"no-such-runtime\"", SPROV_E_INVALID_ARGUMENT, "engine-refused",
+         "no-such-runtime"},
+        {"\"devices\":[\"/dev/no-such-device\"]", SPROV_E_INTERNAL, "start-failed",
+         "no-such-device"},
+        {"\"gpus\":\"all\"", SPROV_E_INTERNAL, "start-failed", "gpu"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check_refused(rows[i].more, rows[i].status, rows[i].reason, rows[i].says);
+}
+
+Test(options, pull_policy_always_fails_where_a_local_image_would_do)
+{
+    char *image = ep_format("localhost:1/sprov-test-%s", ep_new_id());
+    char *tag = ep_format("/images/busybox:latest/tag?repo=%s&tag=1", image);
+    cr_assert_eq(ep_engine("POST", tag, NULL, NULL), 201);
+    check_refused(ep_format("\"image\":\"%s:1\",\"pullPolicy\":\"always\"", image),
+                  SPROV_E_NOT_FOUND, "image-not-found", image);
+    EpBox box = ep_box(ep_format("\"image\":\"%s:1\",\"pullPolicy\":\"never\","
+                                 "\"platform\":\"linux/amd64\"",
+                                 image));
+    cr_expect_str_eq(ep_ask(box.sandbox, "echo local"), "local");
+    ep_destroy(&box);
+    ep_engine("DELETE", ep_format("/images/%s:1", image), NULL, NULL);
+}
+
+/* ---------------------------------------------------------------------------- warnings */
+
+typedef struct {
+    sprov_host host;
+    int count;
+    char *last;
+} Log;
+
+static void take_line(void *ctx, sprov_log_level level, const char *topic, const char *message)
+{
+    Log *log = ctx;
+    if (level != SPROV_LOG_WARNING || strcmp(topic, "options") != 0)
+        return;
+    log->count++;
+    log->last = ep_format("%s", message);
+}
+
+static EpBox logged_box(Log *log, const char *id, const char *more)
+{
+    EpBox box = {.id = id};
+    sprov_error error = SPROV_INIT(sprov_error);
+    *log = (Log){.host = SPROV_INIT(sprov_host), .last = ep_format("%s", "")};
+    log->host.ctx = log;
+    log->host.log = take_line;
+    char *config = ep_format("{\"host\":\"%s\"}", getenv("DOCKER_HOST"));
+    cr_assert_eq(ep_api()->open(&log->host, config, &box.provider, &error), SPROV_OK);
+    box.sandbox = ep_create(box.provider, id, more);
+    return box;
+}
+
+#define MANY                                                                                       \
+    "\"memory\":268435456,\"pidsLimit\":64,\"readonlyRootfs\":true,\"capDrop\":[\"net_raw\"],"     \
+    "\"capAdd\":[\"CAP_SYS_PTRACE\"],\"securityOpt\":[\"no-new-privileges:true\"],"                \
+    "\"ulimits\":[{\"name\":\"nofile\",\"soft\":1024,\"hard\":2048}],"                             \
+    "\"tmpfs\":{\"/tmp\":\"size=1m,mode=1777\"},\"env\":{\"A\":\"1\"},\"user\":\"0\","            \
+    "\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/m\",\"readOnly\":false},"                       \
+    "{\"type\":\"volume\",\"target\":\"/v\",\"volumeOptions\":{\"noCopy\":false}}],"               \
+    "\"volumes\":{\"/tmp\":\"/host:ro\"},\"network\":\"none\",\"init\":true,\"cpus\":0.5,"         \
+    "\"workingDirectory\":\"/tmp/w/\",\"command\":[\"sleep\",\"7200\"],\"shmSize\":1048576"
+
+Test(warnings, of_a_reconnect_name_what_differs_and_nothing_that_does_not)
+{
+    static const char *const modes[] = {"\"supervisor\":\"auto\"", "\"supervisor\":\"off\""};
+    for (int i = 0; i < 2; i++) {
+        Log first, same, plain, other;
+        const char *id = ep_new_id();
+        EpBox maker = logged_box(&first, id, ep_format(MANY ",%s", modes[i]));
+        ep_start(maker.sandbox);
+        cr_expect_eq(first.count, 0, "%s", first.last);
+        EpBox box = logged_box(&same, id, ep_format(MANY ",%s", modes[i]));
+        cr_assert_eq(ep_start(box.sandbox), SPROV_START_CONNECTED);
+        cr_expect_eq(same.count, 0, "%s", same.last);
+        ep_leave(&box);
+        box = logged_box(&plain, id, NULL);
+        ep_start(box.sandbox);
+        cr_expect_eq(plain.count, 0, "%s", plain.last);
+        ep_leave(&box);
+        box = logged_box(&other, id,
+                         "\"memory\":134217728,\"capDrop\":[\"ALL\"],\"image\":\"debian\","
+                         "\"env\":{\"A\":\"s3cr3t\"},\"network\":\"bridge\"");
+        ep_start(box.sandbox);
+        cr_expect_eq(other.count, 1);
+        cr_expect(strstr(other.last, "memory (asked for 134217728, it has 268435456), capDrop ("),
+                  "%s", other.last);
+        cr_expect(strstr(other.last, "network (") && strstr(other.last, "image (") &&
+                      strstr(other.last, "env.A"),
+                  "%s", other.last);
+        cr_expect_null(strstr(other.last, "s3cr3t"), "%s", other.last);
+        ep_leave(&box);
+        ep_destroy(&maker);
+    }
+}
+
+Test(warnings, of_a_privileged_sandbox_name_what_it_undoes)
+{
+    Log log, again;
+    const char *id = ep_new_id();
+    EpBox box = logged_box(&log, id,
+                           "\"privileged\":true,\"capDrop\":[\"NET_RAW\"],\"capAdd\":[],"
+                           "\"securityOpt\":[\"no-new-privileges\"]");
+    sprov_error error = SPROV_INIT(sprov_error);
+    sprov_status status = ep_api()->start(box.sandbox, NULL, NULL, &error);
+    if (strstr(error.message, "unable to apply caps"))
+        cr_skip("this engine runs nothing privileged: it has no more rights than its own");
+    cr_assert_eq(status, SPROV_OK, "%s", error.message);
+    cr_expect_eq(log.count, 1);
+    cr_expect(strstr(log.last, "can bypass capDrop, securityOpt:"), "%s", log.last);
+    EpBox other = logged_box(&again, id, NULL);
+    ep_start(other.sandbox);
+    cr_expect_eq(again.count, 1);
+    cr_expect(strstr(again.last, "is privileged, which was not asked for"), "%s", again.last);
+    ep_leave(&other);
+    ep_destroy(&box);
+}

@@ -1,0 +1,232 @@
+#!/bin/bash
+# endpoints.sh: an engine over unix, tcp, TLS and ssh: the conformance suite's first level over each,
+# and everything that must be refused, by its reason. Prints TAP. Brings up an engine and an sshd.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/long/own-engine.sh
+. tests/long/own-engine.sh
+
+need_packages openssl openssh-server openssh-client python3
+command -v docker > /dev/null || need_packages docker.io
+unset DOCKER_TLS DOCKER_TLS_VERIFY DOCKER_CERT_PATH DOCKER_CONTEXT CONTAINER_HOST DOCKER_API_VERSION
+engine=${ENGINE:-26.1}
+host=$PWD/build/host-sim/host-sim
+provider=$PWD/build/plugin/docker/docker.so
+work=$(mktemp -d)
+tls=$SPROV_ENGINES/shared/tls-$$
+children=()
+
+cleanup() {
+    kill "${children[@]}" 2> /dev/null
+    tests/engines/down "$engine"
+    rm -rf "$work" "$tls"
+}
+trap cleanup EXIT
+
+# ------------------------------------------------------------------------- certificates
+
+# authority NAME
+authority() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3 \
+        -subj "/CN=$1" -keyout "$tls/$1-key.pem" -out "$tls/$1.pem" 2> /dev/null
+}
+
+# certificate NAME AUTHORITY DAYS EXTENSION...
+certificate() {
+    local name=$1 by=$2 days=$3
+    shift 3
+    printf '%s\n' "$@" > "$work/extensions"
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/CN=$name" \
+        -keyout "$tls/$name-key.pem" -out "$work/request" 2> /dev/null
+    openssl x509 -req -in "$work/request" -CA "$tls/$by.pem" -CAkey "$tls/$by-key.pem" \
+        -set_serial "0x$RANDOM$RANDOM" -days "$days" -extfile "$work/extensions" -out "$tls/$name.pem" 2> /dev/null
+}
+
+mkdir -p "$SPROV_ENGINES/shared" "$tls"
+for name in ca other; do
+    authority $name
+done
+here=subjectAltName=DNS:localhost,IP:127.0.0.1
+certificate server ca 2 "$here" extendedKeyUsage=serverAuth
+certificate expired ca 0 "$here"
+certificate elsewhere ca 2 subjectAltName=DNS:elsewhere.example,IP:127.9.9.9
+certificate client ca 2 extendedKeyUsage=clientAuth
+certificate stranger other 2 extendedKeyUsage=clientAuth
+
+# -------------------------------------------------------------------------- the servers
+
+tls_port=$(free_port)
+own_engine "$engine" -H "tcp://127.0.0.1:$tls_port" --tlsverify --tlscacert "$tls/ca.pem" \
+    --tlscert "$tls/server.pem" --tlskey "$tls/server-key.pem" || exit 1
+socket=${DOCKER_HOST#unix://}
+unset DOCKER_HOST
+
+relay() { # prints the address of a relay from tcp to the engine
+    local waited
+    build/tests/wire/wire-proxy --listen tcp:127.0.0.1:0 --engine "unix:$socket" --control "$work/control" > "$work/relay" &
+    children+=($!)
+    for ((waited = 0; waited < 100; waited++)); do
+        [ ! -s "$work/relay" ] || return 0
+        sleep 0.1
+    done
+}
+
+s_server() { # PORT CERTIFICATE OPTION...
+    openssl s_server -accept "127.0.0.1:$1" -cert "$tls/$2.pem" -key "$tls/$2-key.pem" -quiet "${@:3}" \
+        > "$work/s_server" 2>&1 < /dev/null &
+    children+=($!)
+}
+
+listens() { # PORT
+    local waited
+    for ((waited = 0; waited < 100; waited++)); do
+        ! (: < "/dev/tcp/127.0.0.1/$1") 2> /dev/null || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+relay
+plain_port=$(sed 's/.*://' "$work/relay")
+expired_port=$(free_port) && s_server "$expired_port" expired
+elsewhere_port=$(free_port) && s_server "$elsewhere_port" elsewhere
+old_port=$(free_port) && s_server "$old_port" server -tls1_1 -cipher 'ALL:@SECLEVEL=0'
+text_port=$(free_port)
+python3 -m http.server --bind 127.0.0.1 --directory "$work" "$text_port" > /dev/null 2>&1 &
+children+=($!)
+deaf_port=$(free_port) # takes connections and never says a word
+python3 -c 'import socket, sys, time
+s = socket.socket()
+s.bind(("127.0.0.1", int(sys.argv[1])))
+s.listen(64)
+time.sleep(3600)' "$deaf_port" &
+children+=($!)
+
+ssh_port=$(free_port)
+for key in host user wrong; do
+    ssh-keygen -q -t ed25519 -N '' -f "$work/$key"
+done
+cp "$work/user.pub" "$work/authorized"
+printf '%s\n' "Port $ssh_port" 'ListenAddress 127.0.0.1' "HostKey $work/host" "PidFile $work/sshd.pid" \
+    "AuthorizedKeysFile $work/authorized" 'StrictModes no' 'UsePAM no' 'PasswordAuthentication no' \
+    'PermitRootLogin prohibit-password' 'MaxStartups 100' 'MaxSessions 100' > "$work/sshd_config"
+ssh_config() { # FILE KEY KNOWN-HOST-KEY
+    echo "[127.0.0.1]:$ssh_port $(cut -d' ' -f1,2 "$work/$3.pub")" > "$1.known"
+    printf '%s\n' 'Host *' " IdentityFile $work/$2" ' IdentitiesOnly yes' " UserKnownHostsFile $1.known" \
+        ' GlobalKnownHostsFile /dev/null' ' StrictHostKeyChecking yes' > "$1"
+}
+ssh_config "$work/ssh" user host
+ssh_config "$work/ssh-wrong-key" wrong host
+ssh_config "$work/ssh-wrong-host" user wrong
+mkdir -p /run/sshd
+"$(command -v sshd || echo /usr/sbin/sshd)" -D -f "$work/sshd_config" 2> "$work/sshd.log" &
+children+=($!)
+for port in $tls_port $plain_port $expired_port $elsewhere_port $old_port $text_port $ssh_port; do
+    listens "$port" || echo "# nothing listens on $port"
+done
+
+# ------------------------------------------------------------------- the suite over each
+
+# passes_level_1 CONFIG
+passes_level_1() {
+    "$host" check "$provider" --level 1 --time-scale 3 --config "$1" \
+        --options '{"image":"debian:bookworm-slim"}' > "$work/check.out" 2>&1 < /dev/null && return 0
+    grep -E '^(not ok|#|FAIL)' "$work/check.out" | head -n 40 | sed 's/^/# /'
+    tail -n 3 "$work/check.out" | sed 's/^/# /'
+    return 1
+}
+
+# runs CONFIG [VARIABLE=VALUE...]: a command with input and output through everything there is
+runs() {
+    local config=$1 id=endpoints-$$-$RANDOM status
+    shift
+    env "$@" "$host" run --provider "$provider" --config "$config" --id "$id" \
+        --options '{"image":"debian:bookworm-slim"}' -c 'wc -c' < <(head -c 3000000 /dev/zero) > "$work/run.out" 2> "$work/run.err"
+    status=$?
+    [ $status -eq 0 ] && grep -qx 3000000 "$work/run.out" && return 0
+    sed 's/^/# /' "$work/run.err"
+    return 1
+}
+
+over_unix='{"host":"unix://'$socket'"}'
+over_tcp='{"host":"127.0.0.1","port":'$plain_port'}'
+over_tls='{"host":"tcp://localhost:'$tls_port'","ca":"'$tls'/ca.pem","cert":"'$tls'/client.pem","key":"'$tls'/client-key.pem"}'
+over_ssh='{"host":"ssh://root@127.0.0.1:'$ssh_port$socket'","sshConfig":"'$work'/ssh"}'
+
+check 'the first level passes over unix' passes_level_1 "$over_unix"
+check 'the first level passes over tcp' passes_level_1 "$over_tcp"
+check 'the first level passes over TLS' passes_level_1 "$over_tls"
+check 'the first level passes over ssh' passes_level_1 "$over_ssh"
+for transport in tcp tls ssh; do
+    name=over_$transport plain='{"image":"debian:bookworm-slim","supervisor":"off"}'
+    check "input ends by half-close over $transport, by an exec of the engine" \
+        bash -c 'head -c 3000000 /dev/zero | "$0" run --provider "$1" --config "$2" --id "$3" --options "$4" -c "wc -c" | grep -qx 3000000' \
+        "$host" "$provider" "${!name}" "half-$$-$transport" "$plain"
+done
+
+# ------------------------------------------------------------ the environment and contexts
+
+cp "$tls/ca.pem" "$work/ca.pem"
+cp "$tls/client.pem" "$work/cert.pem"
+cp "$tls/client-key.pem" "$work/key.pem"
+check 'DOCKER_TLS_VERIFY and DOCKER_CERT_PATH reach an engine by TLS' \
+    runs '{}' "DOCKER_HOST=tcp://127.0.0.1:$tls_port" DOCKER_TLS_VERIFY=1 "DOCKER_CERT_PATH=$work"
+export DOCKER_CONFIG=$work/docker
+docker context create own --docker \
+    "host=tcp://127.0.0.1:$tls_port,ca=$work/ca.pem,cert=$work/cert.pem,key=$work/key.pem" > /dev/null 2>&1
+check 'a context that docker made is followed by DOCKER_CONTEXT' runs '{}' DOCKER_CONTEXT=own
+docker context use own > /dev/null 2>&1
+check 'and when it is the current one' runs '{}' DOCKER_CONTEXT=
+check 'a proxy of the environment plays no part' runs "$over_unix" \
+    http_proxy=http://127.0.0.1:1 HTTP_PROXY=http://127.0.0.1:1 ALL_PROXY=http://127.0.0.1:1
+unset DOCKER_CONFIG
+
+# ---------------------------------------------------------------------- what is refused
+
+# refused CONFIG TEXT SECONDS: the first call fails in time, and its error says so
+refused() {
+    local begin=$SECONDS
+    "$host" exec --provider "$provider" --config "$1" --id "endpoints-$$" -c true > "$work/out" 2> "$work/err" < /dev/null &&
+        return 1
+    if grep -qF "$2" "$work/err" && [ $((SECONDS - begin)) -le "$3" ] && [ ! -s "$work/out" ]; then
+        return 0
+    fi
+    sed "s/^/# after $((SECONDS - begin)) s: /" "$work/err"
+    return 1
+}
+
+tls_to() { # PORT CA CERTIFICATE KEY: a configuration
+    echo '{"host":"https://127.0.0.1:'"$1"'","ca":"'"$tls/$2"'.pem","cert":"'"$tls/$3"'.pem","key":"'"$tls/$4"'-key.pem"}'
+}
+
+check 'an engine of another authority is refused' refused "$(tls_to "$tls_port" other client client)" 'not to be trusted' 5
+check 'without an authority only the systems count' refused '{"host":"https://127.0.0.1:'"$tls_port"'"}' 'not to be trusted' 5
+check 'an expired certificate is refused' refused "$(tls_to "$expired_port" ca client client)" 'has expired' 5
+check 'a certificate for another name is refused' refused "$(tls_to "$elsewhere_port" ca client client)" 'for another address' 5
+check 'a client of another authority is refused by the engine' \
+    refused "$(tls_to "$tls_port" ca stranger stranger)" 'refuses our client certificate' 5
+check 'a client without a certificate is refused by the engine' \
+    refused '{"host":"https://127.0.0.1:'"$tls_port"'","ca":"'"$tls"'/ca.pem"}' 'wants a client certificate' 5
+check 'the key of another certificate is refused' refused "$(tls_to "$tls_port" ca client stranger)" 'belongs to another certificate' 5
+check 'plain text on a TLS port is refused' refused "$(tls_to "$text_port" ca client client)" 'does not speak TLS' 5
+check 'TLS before 1.2 is refused' refused "$(tls_to "$old_port" ca client client)" 'no TLS of version 1.2 or later' 5
+check 'clear text to a TLS port is refused' refused '{"host":"http://127.0.0.1:'"$tls_port"'"}' HTTPS 5
+check 'a port where nobody listens is named' refused '{"host":"tcp://127.0.0.1:1"}' 'tcp://127.0.0.1:1 (Connection refused)' 5
+check 'a host that does not exist is named' refused '{"host":"tcp://no.such.host.invalid:2375"}' no.such.host.invalid 15
+check 'a TLS port that never says a word is given up' refused "$(tls_to "$deaf_port" ca client client)" 'timed out' 30
+check 'ssh with a wrong key is refused in its words' \
+    refused "${over_ssh%/ssh*}/ssh-wrong-key\"}" 'Permission denied' 15
+check 'ssh to a host of another key is refused in its words' \
+    refused "${over_ssh%/ssh*}/ssh-wrong-host\"}" 'Host key verification failed' 15
+check 'ssh to a machine whose engine is not there is told in dockers words' \
+    refused "${over_ssh/docker.sock/none.sock}" none.sock 15
+
+# --------------------------------------------------------------------- what leaks nowhere
+
+leaks_nothing() {
+    ! grep -rqF -e "$(sed -n 2p "$tls/client-key.pem")" "$work"/*.out "$work"/*.err "$work"/err "$work"/sshd.log &&
+        ! grep -qsF 'PRIVATE KEY' "$work"/*.out "$work"/*.err
+}
+check 'no key is in any output' leaks_nothing
+check 'no ssh is left behind' bash -c '! grep -lszF "$0" /proc/[0-9]*/cmdline | grep -v "/$$/" | xargs -r grep -lsF dial-stdio' "$work/ssh"
+echo "1..$count"

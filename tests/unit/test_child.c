@@ -1,0 +1,128 @@
+/* Children of the plugin in hosts of all kinds. */
+#include <criterion/criterion.h>
+
+#include "base/child.h"
+#include "base/error.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void start(const char *script, int *fd, SprChild **child)
+{
+    const char *argv[] = {"sh", "-c", script, NULL};
+    g_autoptr(GError) error = NULL;
+    cr_assert(spr_child_talk(argv, fd, child, &error), "%s", error ? error->message : "");
+}
+
+/* All that comes until the end. */
+static char *read_all(int fd)
+{
+    GString *text = g_string_new(NULL);
+    for (;;) {
+        char bytes[256];
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        cr_assert_eq(poll(&p, 1, 20000), 1);
+        gssize n = read(fd, bytes, sizeof bytes);
+        if (n <= 0)
+            return g_string_free(text, FALSE);
+        g_string_append_len(text, bytes, n);
+    }
+}
+
+Test(child, talks_over_a_socket_and_complains_on_one_line, .timeout = 60)
+{
+    int fd;
+    g_autoptr(SprChild) child = NULL;
+    start("read -r line; echo \"got $line\"; printf 'warning\\nbad\\tkey\\n' >&2", &fd, &child);
+    cr_assert_eq(write(fd, "word\n", 5), 5);
+    g_autofree char *text = read_all(fd);
+    g_autofree char *complaint = spr_child_complaint(child);
+    cr_expect_str_eq(text, "got word\n");
+    cr_expect_str_eq(complaint, "bad key");
+    close(fd);
+}
+
+Test(child, that_does_not_exist_is_named)
+{
+    const char *argv[] = {"sprov-no-such-program", NULL};
+    g_autoptr(GError) error = NULL;
+    SprChild *child = NULL;
+    int fd = -1;
+    cr_assert_not(spr_child_talk(argv, &fd, &child, &error));
+    cr_expect(spr_error_is(error, SPR_E_UNAVAILABLE, "no-program"));
+    cr_expect(strstr(error->message, "sprov-no-such-program"), "%s", error->message);
+}
+
+Test(child, begins_clean_whatever_the_host_is_like, .timeout = 60)
+{
+    int fd;
+    int leak = open("/dev/null", O_RDONLY); /* without close-on-exec */
+    sigset_t all;
+    SprChild *child = NULL;
+    cr_assert_geq(leak, 0);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    start("grep -E '^Sig(Blk|Ign):' /proc/$$/status; ls /proc/$$/fd | tr '\\n' ' '; "
+          "[ \"$(cut -d' ' -f6 /proc/$$/stat)\" = $$ ] && echo leader",
+          &fd, &child);
+    g_autofree char *text = read_all(fd);
+    close(fd);
+    spr_child_end(child);
+    cr_expect(strstr(text, "SigBlk:\t0000000000000000"), "%s", text);
+    const char *ignored = strstr(text, "SigIgn:");
+    cr_assert(ignored, "%s", text);
+    /* Two of glibc's own for threads are ignored in every child of posix_spawn(). */
+    cr_expect_eq(g_ascii_strtoull(ignored + 7, NULL, 16) & 0x7fffffff, 0, "%s", text);
+    cr_expect(strstr(text, "0 1 2 leader"), "%s", text);
+}
+
+Test(child, is_given_its_streams_in_a_host_without, .timeout = 60)
+{
+    int fd;
+    SprChild *child = NULL;
+    int kept = fcntl(2, F_DUPFD_CLOEXEC, 10);
+    close(0);
+    close(1);
+    close(2);
+    start("read -r line; echo \"$line\"; echo complaint >&2", &fd, &child);
+    bool above = fd > 2;
+    bool sent = write(fd, "word\n", 5) == 5;
+    g_autofree char *text = read_all(fd);
+    g_autofree char *complaint = spr_child_complaint(child);
+    spr_child_end(child);
+    close(fd);
+    open("/dev/null", O_RDWR);
+    open("/dev/null", O_RDWR);
+    dup2(kept, 2);
+    cr_expect(above && sent);
+    cr_expect_str_eq(text, "word\n");
+    cr_expect_str_eq(complaint, "complaint");
+}
+
+Test(child, that_goes_on_is_ended_and_leaves_no_zombie, .timeout = 60)
+{
+    int fd;
+    SprChild *child = NULL;
+    start("trap '' TERM HUP; echo ready; while :; do sleep 1; done", &fd, &child);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    cr_assert_eq(poll(&p, 1, 20000), 1);
+    spr_child_end(child);
+    close(fd);
+    cr_expect_eq(waitpid(-1, NULL, WNOHANG), -1, "nothing is left to be waited for");
+}
+
+Test(child, that_complains_without_end_is_not_held_up, .timeout = 60)
+{
+    int fd;
+    g_autoptr(SprChild) child = NULL;
+    start("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo done", &fd, &child);
+    g_autofree char *text = read_all(fd);
+    cr_expect_str_eq(text, "done\n");
+    close(fd);
+}
