@@ -16,6 +16,8 @@
 #define FIRST_READ 4096
 #define LARGE_READ (128 * 1024)
 #define READS_A_STEP 4
+#define PIPE_OF_COPIES (256 * 1024) /* what a cache holds: more makes it slower again */
+#define PIPE_OF_PAGES (1024 * 1024) /* of files, which nobody copies into it */
 
 /* One command on its way. */
 typedef struct {
@@ -367,10 +369,11 @@ static bool step(Exec *exec, GError **error)
 /* Without descriptors left the output comes in frames. */
 static void open_pipes(Exec *exec, int write_ends[2])
 {
+    gsize wide = exec->command->files ? PIPE_OF_PAGES : PIPE_OF_COPIES;
     if (!spr_channel_passes_descriptors(exec->channel) || exec->command->rows > 0 ||
-        !spr_tap_open(&exec->taps[SPR_WIRE_OUT], &write_ends[0]))
+        !spr_tap_open(&exec->taps[SPR_WIRE_OUT], wide, &write_ends[0]))
         return;
-    exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], &write_ends[1]);
+    exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], wide, &write_ends[1]);
     if (!exec->by_pipes) {
         spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
         close(write_ends[0]);
