@@ -1,8 +1,10 @@
 """What tests/bench/run makes of its samples: the table with ratios, the targets, and the charts."""
 
+import datetime
 import html
 import math
 import os
+import re
 
 TITLES = {
     "exec-true": "true, ms", "exec-sh": "sh -c 'echo hi', ms",
@@ -155,3 +157,30 @@ def draw(found, folder):
     for name, works in CHARTS.items():
         with open(os.path.join(folder, f"{name}.svg"), "w", encoding="utf-8") as file:
             file.write(chart(found, works))
+
+
+# ----------------------------------------------------------------------------- the page
+
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        model = re.search(r"model name\s*: (.*)", file.read())
+    return (f"{os.cpu_count()} cores of {model[1] if model else 'an unknown kind'}, "
+            f"Linux {os.uname().release}, load average {os.getloadavg()[1]:.0f}")
+
+
+def write_docs(found, docs, engine, image):
+    """Replaces what stands between the marks of docs/performance.md, and the charts beside it."""
+    draw(found, os.path.join(docs, "performance"))
+    page = os.path.join(docs, "performance.md")
+    lines = [BEGIN, "",
+             f"{datetime.date.today():%d %B %Y}, engine {engine}, `{image}`; {machine()}.", ""]
+    lines += [f"![{name}](performance/{name}.svg)" for name in CHARTS]
+    lines += ["", *table(found), "", "What was aimed at:", "", "```", *targets(found), "```", "", END]
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    head, tail = text.split(BEGIN)[0], text.split(END)[1]
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(head + "\n".join(lines) + tail)

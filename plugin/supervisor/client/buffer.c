@@ -55,7 +55,7 @@ bool spr_received_make_room(SprReceived **received, gsize needed)
 
 static void wipe(SprUnsent *unsent)
 {
-    if (unsent->secret)
+    if (unsent->secret && unsent->bytes)
         explicit_bzero(unsent->bytes, unsent->room);
 }
 

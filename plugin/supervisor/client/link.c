@@ -347,7 +347,7 @@ bool spr_channel_send_with(SprChannel *channel, const guint8 *frames, gsize size
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return spr_channel_break(channel, g_strerror(errno), error);
-    return spr_channel_send_secret(channel, frames + n, size - (gsize)n, error);
+    return (gsize)n == size || spr_channel_send_secret(channel, frames + n, size - (gsize)n, error);
 }
 
 SprChannel *spr_channel_new(SprSupervisor *supervisor, GError **error)
