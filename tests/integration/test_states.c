@@ -139,13 +139,13 @@ static sprov_status act(const Caller *c, Act what, sprov_error *error)
     }
 }
 
-/* Beside a stop or destroy a call may find its sandbox gone, and a start be in between. */
+/* Beside a stop or destroy a call may find its sandbox gone, and a start is ended by them. */
 static bool is_explained(const Caller *c, Act what, sprov_status status, const sprov_error *error)
 {
     bool is_destroyed = status == SPROV_E_NOT_READY && strcmp(error->reason, "destroyed") == 0;
     bool is_gone = status == SPROV_E_NOT_READY && (error->flags & SPROV_ERROR_SANDBOX_GONE);
     return status == SPROV_OK || (is_destroyed && c->may_destroy && what != DESTROY) ||
-           (is_gone && (what == EXEC || what == WRITE));
+           (is_gone && (what == START || what == EXEC || what == WRITE));
 }
 
 static void *call_in_turn(void *ctx)
@@ -176,8 +176,9 @@ Test(states, of_thirty_two_threads_that_start_and_stop_are_one_in_the_end)
 {
     EpBox box = ep_box("\"stopTimeout\":1");
     call_from_all(&box, false);
-    cr_assert_eq(ep_count(box.id), 1);
+    cr_assert_leq(ep_count(box.id), 1, "a stop may have ended each start");
     ep_start(box.sandbox);
+    cr_assert_eq(ep_count(box.id), 1);
     cr_expect(info_has(&box, "running"));
     cr_expect_str_eq(ep_ask(box.sandbox, "echo works"), "works");
     cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
