@@ -46,7 +46,7 @@ commit() { # TEXT: sets sha
 }
 mkdir "$work/tree" "$work/served" "$work/served/private" "$work/served/silent"
 git init
-commit "$$ first"
+commit "$$ first" && first=$sha
 commit main && main=$sha
 git checkout -b alpha/main HEAD~1
 commit decoy
@@ -117,6 +117,8 @@ repository tag.json app.git '"ref":"v1"'
 check 'an annotated tag is its commit' is_at "$tagged" tag.json
 repository short.json app.git "\"ref\":\"${newest:0:9}\""
 check 'a shortened commit is found at the head of a branch' is_at "$newest" short.json
+repository past.json app.git "\"ref\":\"${first:0:10}\""
+check 'and in the history of one' is_at "$first" past.json
 repository full.json app.git "\"ref\":\"$tagged\""
 check 'a whole commit needs no server to be found' is_at "$tagged" full.json
 repository pull.json app.git '"ref":"refs/pull/7/head","clone":"shallow"'

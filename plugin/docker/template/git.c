@@ -4,6 +4,7 @@
 #include "base/program.h"
 #include "base/redact.h"
 
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -210,6 +211,59 @@ static bool list_remote(const char *url, const char *pattern, const SprSecret *t
     return true;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
+{
+    return remove(path);
+}
+
+/* The commits of all branches and tags, without their files, in a folder that is there already. */
+static bool search_folder(const char *folder, const char *url, const char *digits,
+                          const char *const *env, const SprWait *wait, char **ret_sha,
+                          GError **error)
+{
+    g_autofree char *commit = g_strconcat(digits, "^{commit}", NULL);
+    const char *const init[] = {"git", "init", "--quiet", "--bare", folder, NULL};
+    const char *const fetch[] = {"git",
+                                 "-C",
+                                 folder,
+                                 "fetch",
+                                 "--quiet",
+                                 "--no-tags",
+                                 "--filter=tree:0",
+                                 "--",
+                                 url,
+                                 "+refs/heads/*:refs/heads/*",
+                                 "+refs/tags/*:refs/tags/*",
+                                 NULL};
+    const char *const parse[] = {"git",      "-C",      folder, "rev-parse",
+                                 "--verify", "--quiet", commit, NULL};
+    const char *const *const steps[] = {init, fetch, parse};
+    for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
+        g_auto(SprProgramResult) result = {NULL, NULL, 0};
+        if (!run_git(steps[i], env, wait, &result, error))
+            return false;
+        if (result.exit_code > 0)
+            return true; /* none, or several that begin so */
+        g_strchomp(result.out->str);
+        if (steps[i] == parse && strlen(result.out->str) == SHA_DIGITS)
+            *ret_sha = g_strdup(result.out->str);
+    }
+    return true;
+}
+
+/* A shortened commit that no branch or tag stands at is in some history. *ret_sha stays NULL when
+ * it is in none. */
+static bool search_history(const char *url, const char *digits, const char *const *env,
+                           const SprWait *wait, char **ret_sha, GError **error)
+{
+    g_autofree char *folder = g_dir_make_tmp("sprov-git-XXXXXX", NULL);
+    if (!folder)
+        return true;
+    bool ok = search_folder(folder, url, digits, env, wait, ret_sha, error);
+    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return ok;
+}
+
 static bool look_up(const char *url, const char *ref, const SprSecret *token,
                     const char *const *env, const SprWait *wait, char **ret_sha, GError **error)
 {
@@ -224,6 +278,8 @@ static bool look_up(const char *url, const char *ref, const SprSecret *token,
         if (!list_remote(url, NULL, token, env, wait, &all, error))
             return false;
         sha = dkr_git_choose_abbreviated(all.out->str, ref);
+        if (!sha && !search_history(url, ref, env, wait, &sha, error))
+            return false;
     }
     if (!sha)
         return spr_fail(error, SPR_E_NOT_FOUND, "no-ref",
