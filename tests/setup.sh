@@ -19,12 +19,34 @@ setup_build() {
     else
         for option in "$@"; do
             name=${option#-D}
-            grep -qF "\"name\": \"${name%%=*}\", \"value\": ${name#*=}," build/meson-info/intro-buildoptions.json ||
+            grep -qF -e "\"name\": \"${name%%=*}\", \"value\": ${name#*=}," \
+                -e "\"name\": \"${name%%=*}\", \"value\": \"${name#*=}\"," build/meson-info/intro-buildoptions.json ||
                 changed+=("$option")
         done
         [ ${#changed[@]} -eq 0 ] || quietly 'Configuring build/ anew' meson setup --reconfigure build "${changed[@]}"
     fi
     quietly 'Building' ninja -C build
+}
+
+# need_other_program: what builds the supervisor for aarch64 on x86-64, as options of the build in
+# $other_program. Debian's musl-dev for it is unpacked below build/; nothing of that architecture is
+# installed. Without it glibc will do.
+need_other_program() {
+    local apt=build/other-musl.apt musl=$root/build/other-musl options
+    other_program=()
+    [ "$(uname -m)" = x86_64 ] || return 0
+    need_packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+    other_program=(-Dother_program=enabled "-Dother_musl=$musl")
+    [ ! -e "$musl/usr/lib/aarch64-linux-musl/libc.a" ] || return 0
+    mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+    : > "$apt/status"
+    options=(-q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$root/$apt"
+        -o Dir::State::status="$root/$apt/status" -o Dir::Cache="$root/$apt" -o APT::Sandbox::User=root)
+    say 'Fetching musl-dev for aarch64'
+    (
+        apt-get "${options[@]}" update && cd "$apt" && apt-get "${options[@]}" download musl-dev &&
+            dpkg-deb -x musl-dev_*_arm64.deb "$musl"
+    ) > "$apt/log" 2>&1 || say "It can't be had (see $apt/log): the program for aarch64 is built with glibc"
 }
 
 # The address of the engine that DOCKER_HOST or the default socket offers, if one answers.

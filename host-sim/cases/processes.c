@@ -371,6 +371,8 @@ static void what_cannot_run_has_ended(void)
         CHECK(case_contains(process_output(process, SPROV_STREAM_ERR), argvs[i][0]));
         CHECK_INT(process_output(process, SPROV_STREAM_OUT).size, 0);
         CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_TREE), SPROV_E_NOT_FOUND);
+        const char *listed = process_listed(case_shared(), process_api()->id(process));
+        CHECK_THAT(listed && strstr(listed, i == 0 ? "127" : "126"), "it is not in the list");
         process_forget(process);
     }
 }

@@ -72,8 +72,8 @@ bool spr_tar_reader_open(SprTarReader *reader, SprTarEntry *ret_entry, GError **
     ret_entry->uid = archive_entry_uid(entry);
     ret_entry->gid = archive_entry_gid(entry);
     ret_entry->size = (guint64)archive_entry_size(entry);
-    ret_entry->mtime_ns = (gint64)archive_entry_mtime(entry) * 1000000000 +
-                          archive_entry_mtime_nsec(entry);
+    ret_entry->mtime_ns =
+        (gint64)archive_entry_mtime(entry) * 1000000000 + archive_entry_mtime_nsec(entry);
     return true;
 }
 
@@ -113,9 +113,19 @@ struct SprTarWriter {
     bool checked_end;
 };
 
+typedef struct {
+    GByteArray *bytes;
+    bool done;
+} Head;
+
+/* Closing an archive fills its entry up with zeros, which are not wanted: refused, it is freed all
+ * the same. */
 static la_ssize_t on_head(struct archive *archive, void *ctx, const void *data, size_t size)
 {
-    g_byte_array_append(ctx, data, (guint)size);
+    Head *head = ctx;
+    if (head->done)
+        return -1;
+    g_byte_array_append(head->bytes, data, (guint)size);
     return (la_ssize_t)size;
 }
 
@@ -123,6 +133,7 @@ static la_ssize_t on_head(struct archive *archive, void *ctx, const void *data, 
 static bool make_head(const char *name, const SprTarEntry *e, GByteArray *into, GError **error)
 {
     locale_t before = spr_tar_enter_utf8();
+    Head head = {.bytes = into};
     struct archive *archive = archive_write_new();
     struct archive_entry *entry = archive_entry_new();
     archive_write_set_format_pax_restricted(archive);
@@ -134,12 +145,12 @@ static bool make_head(const char *name, const SprTarEntry *e, GByteArray *into, 
     archive_entry_set_gid(entry, e->gid);
     archive_entry_set_size(entry, (la_int64_t)e->size);
     archive_entry_set_mtime(entry, e->mtime_ns / 1000000000, (long)(e->mtime_ns % 1000000000));
-    bool ok = archive_write_open(archive, into, NULL, on_head, NULL) == ARCHIVE_OK &&
+    bool ok = archive_write_open(archive, &head, NULL, on_head, NULL) == ARCHIVE_OK &&
               archive_write_header(archive, entry) == ARCHIVE_OK;
     if (!ok)
         spr_fail(error, SPR_E_INTERNAL, "tar", "a tar header could not be made: %s",
                  archive_error_string(archive));
-    archive_write_fail(archive); /* or freeing it would write size zeros */
+    head.done = true;
     archive_write_free(archive);
     archive_entry_free(entry);
     spr_tar_leave_utf8(before);
@@ -158,6 +169,16 @@ bool spr_tar_writer_new(const char *name, const SprTarEntry *entry, SprTarFillFn
     if (!make_head(name, entry, writer->head, error))
         return false;
     *ret_writer = g_steal_pointer(&writer);
+    return true;
+}
+
+bool spr_tar_writer_prepend_directory(SprTarWriter *writer, const char *name,
+                                      const SprTarEntry *entry, GError **error)
+{
+    g_autoptr(GByteArray) head = g_byte_array_new();
+    if (!make_head(name, entry, head, error))
+        return false;
+    g_byte_array_prepend(writer->head, head->data, head->len);
     return true;
 }
 

@@ -47,9 +47,13 @@ typedef bool (*SprTarFillFn)(void *ctx, void *buffer, gsize capacity, gsize *ret
 
 typedef struct SprTarWriter SprTarWriter;
 
-/* A tar of one file, or one directory. name is one component. */
+/* A tar of one file, or one directory. name is short and relative. */
 bool spr_tar_writer_new(const char *name, const SprTarEntry *entry, SprTarFillFn fill, void *ctx,
                         SprTarWriter **ret_writer, GError **error);
+
+/* Puts a directory before all that is in it so far. Before the first read. */
+bool spr_tar_writer_prepend_directory(SprTarWriter *writer, const char *name,
+                                      const SprTarEntry *entry, GError **error);
 
 /* The next bytes of the tar, in the shape of a SprTarFillFn itself. A fill that gives more or
  * fewer bytes than entry->size is SPR_E_INVALID_ARGUMENT, reason "source-size". */

@@ -1,6 +1,7 @@
 #include "base/wait.h"
 
 #include "base/error.h"
+#include "base/latch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -27,6 +28,14 @@ SprWait spr_wait_within(const SprWait *parent, gint64 timeout_ms)
     return wait;
 }
 
+SprWait spr_wait_to_tidy(const SprWait *call, gint64 limit_ms)
+{
+    SprWait wait = spr_wait_for(limit_ms);
+    if (call->deadline_us < SPR_NEVER - SPR_TIDY_MS * 1000)
+        wait.deadline_us = MIN(wait.deadline_us, call->deadline_us + SPR_TIDY_MS * 1000);
+    return wait;
+}
+
 bool spr_wait_is_cancelled(const SprWait *wait)
 {
     if (wait->is_cancelled && wait->is_cancelled(wait->cancel_ctx))
@@ -42,10 +51,17 @@ bool spr_wait_is_over(const SprWait *wait)
     return wait->deadline_us != SPR_NEVER && g_get_monotonic_time() >= wait->deadline_us;
 }
 
+bool spr_wait_is_gone(const SprWait *wait)
+{
+    return wait->gone && spr_latch_is_open(wait->gone);
+}
+
 bool spr_wait_check(const SprWait *wait, GError **error)
 {
     if (spr_wait_is_cancelled(wait))
         return spr_fail(error, SPR_E_CANCELLED, "cancelled", "cancelled by the caller");
+    if (spr_wait_is_gone(wait))
+        return spr_fail(error, SPR_E_NOT_READY, "gone", "what the call is about was taken away");
     if (spr_wait_is_over(wait))
         return spr_fail(error, SPR_E_TIMEOUT, "deadline", "the call's deadline passed");
     return true;
@@ -66,7 +82,7 @@ static int next_timeout_ms(const SprWait *wait, gint64 step_us)
 bool spr_wait_poll(const SprWait *wait, struct pollfd *fds, guint n_fds, gint64 step_us,
                    int *ret_ready, GError **error)
 {
-    struct pollfd all[MAX_FDS + 1];
+    struct pollfd all[MAX_FDS + 2];
     n_fds = MIN(n_fds, MAX_FDS);
     for (;;) {
         for (guint i = 0; i < n_fds; i++) {
@@ -74,7 +90,9 @@ bool spr_wait_poll(const SprWait *wait, struct pollfd *fds, guint n_fds, gint64 
             all[i].revents = 0;
         }
         all[n_fds] = (struct pollfd){.fd = wait->cancel_fd, .events = POLLIN};
-        int n = poll(all, n_fds + 1, next_timeout_ms(wait, step_us));
+        all[n_fds + 1] =
+            (struct pollfd){.fd = wait->gone ? spr_latch_fd(wait->gone) : -1, .events = POLLIN};
+        int n = poll(all, n_fds + 2, next_timeout_ms(wait, step_us));
         if (n < 0 && errno != EINTR)
             return spr_fail_errno(error, SPR_E_INTERNAL, errno, "poll", "poll");
         if (!spr_wait_check(wait, error))

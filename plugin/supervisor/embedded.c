@@ -1,24 +1,44 @@
 #include "supervisor/embedded.h"
 
-#include "supervisor/program_id.h" /* made by the build: PROGRAM_FILE, PROGRAM_ID */
+#include "supervisor/program_id.h" /* made by the build: PROGRAMS(X), X(architecture, file, id) */
 
-__asm__(".pushsection .rodata, \"a\"\n"
-        ".balign 16\n"
-        "spr_program_start:\n"
-        ".incbin \"" PROGRAM_FILE "\"\n"
-        "spr_program_end:\n"
-        ".popsection\n");
+#include <string.h>
 
-extern const char spr_program_start[] __attribute__((visibility("hidden")));
-extern const char spr_program_end[] __attribute__((visibility("hidden")));
+#define EMBED(architecture, file, id)                                                              \
+    __asm__(".pushsection .rodata, \"a\"\n"                                                        \
+            ".balign 16\n"                                                                         \
+            "spr_program_" #architecture "_start:\n"                                               \
+            ".incbin " #file "\n"                                                                  \
+            "spr_program_" #architecture "_end:\n"                                                 \
+            ".popsection\n");                                                                      \
+    extern const char spr_program_##architecture##_start[] __attribute__((visibility("hidden")));  \
+    extern const char spr_program_##architecture##_end[] __attribute__((visibility("hidden")));
+PROGRAMS(EMBED)
 
-const void *spr_supervisor_program(size_t *ret_size)
+/* The first is this machine's own. */
+#define ROW(architecture, file, id)                                                                \
+    {#architecture, spr_program_##architecture##_start, spr_program_##architecture##_end, id},
+static const struct {
+    const char *architecture, *start, *end, *id;
+} programs[] = {PROGRAMS(ROW)};
+
+/* GET /version says "amd64", GET /info "x86_64". */
+static const char *go_name(const char *architecture)
 {
-    *ret_size = (size_t)(spr_program_end - spr_program_start);
-    return spr_program_start;
+    if (strcmp(architecture, "x86_64") == 0)
+        return "amd64";
+    return strcmp(architecture, "aarch64") == 0 ? "arm64" : architecture;
 }
 
-const char *spr_supervisor_program_id(void)
+bool spr_supervisor_program(const char *architecture, SprProgram *ret_program)
 {
-    return PROGRAM_ID;
+    const char *wanted = go_name(architecture ? architecture : programs[0].architecture);
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        if (strcmp(programs[i].architecture, wanted) != 0)
+            continue;
+        *ret_program = (SprProgram){programs[i].start,
+                                    (size_t)(programs[i].end - programs[i].start), programs[i].id};
+        return true;
+    }
+    return false;
 }

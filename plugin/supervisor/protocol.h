@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -83,7 +84,7 @@ typedef enum {
      *    which all further frames go. No answer; the socket stays open as long as they do */
     SPR_WIRE_LEND = 20,
 
-    /* S: u64 process, u32 pid */
+    /* S: u64 process, u32 pid; 0 for one that could not be run and has ended with 127 or 126 */
     SPR_WIRE_STARTED = 64,
     /* S: u32 errno, u32 step */
     SPR_WIRE_START_FAILED = 65,
@@ -147,6 +148,14 @@ typedef enum {
     SPR_WIRE_STEP_SHELL = 8,
     SPR_WIRE_STEP_EXEC = 9
 } SprWireStep;
+
+/* What a shell would end with: 127 or 126 when the command itself can't be run, else 0. */
+static inline int spr_wire_start_exit_code(int error, SprWireStep step)
+{
+    if (step != SPR_WIRE_STEP_EXEC || error == E2BIG || error == EAGAIN || error == ENOMEM)
+        return 0;
+    return error == ENOENT ? 127 : 126;
+}
 
 typedef enum {
     SPR_WIRE_TREE = 0,

@@ -119,4 +119,30 @@ process=$(spawn 'trap "" TERM; sleep 300 & sleep 300')
 check 'a process is killed with its tree' exits_with 0 hs kill --signal 15 --grace 1 "$process"
 check 'it says so' exits_with 137 hs attach "$process"
 check 'and is no longer there to be killed' exits_with 125 hs kill "$process"
+
+# -------------------------------------------------------------------------- the list
+
+process=$(hs exec --detach -- /no/such/program)
+check 'one that could not be run is known to every host' exits_with 127 hs attach "$process"
+tells_why() {
+    hs logs --stderr "$process" | grep -q '/no/such/program: No such file'
+}
+check 'and so is the reason' tells_why
+
+spawn 'sleep 300' > "$work/id.sleep"
+follow_the_schema() {
+    hs ps --json > "$work/ps" && python3 - abi/schema/process.json "$work/ps" << 'END'
+import json, sys
+try:
+    from jsonschema import Draft7Validator
+except ImportError:
+    sys.exit(0)
+validator = Draft7Validator(json.load(open(sys.argv[1])))
+processes = [json.loads(line) for line in open(sys.argv[2])]
+faults = [error.message for process in processes for error in validator.iter_errors(process)]
+print(*faults, sep='\n', end='')
+sys.exit(len(processes) < 20 or any(faults))
+END
+}
+check 'what is listed follows its schema' follow_the_schema
 echo "1..$count"

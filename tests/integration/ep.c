@@ -34,7 +34,7 @@ static char *keep(char *text)
     return text;
 }
 
-static char *vformat(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static char *vformat(const char *format, va_list args)
 {
     char *text = NULL;
     return vasprintf(&text, format, args) >= 0 ? keep(text) : NULL;

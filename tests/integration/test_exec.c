@@ -103,7 +103,7 @@ Test(exec, writes_of_any_size_arrive_exactly)
                           "sha256sum /tmp/w >&2",
                           writes[i].size * writes[i].count, writes[i].size);
         check_ran(&run, 0);
-        cr_assert_eq(run.out.size, writes[i].size * writes[i].count);
+        cr_assert_eq(run.out.size, (size_t)(writes[i].size * writes[i].count));
         cr_assert(strstr(run.err.data, ep_sha256(run.out.data, run.out.size)), "writes of %d bytes",
                   writes[i].size);
     }

@@ -189,7 +189,7 @@ Test(templates, run_commands_exactly_as_written)
     add_run(f, "test \"$(cat /n)\" = \"$(printf 'one\\ntwo\\n/srv')\"");
     add(f, "runCmd", "[\"touch /a\",\"touch /b # \\nUSER=nobody\"]");
     add_run(f, "test -e /a && test -e /b && test \"$(id -u)\" = 0");
-    g_autoptr(DkrTemplateImage) image = must_build(f, false);
+    dkr_template_image_free(must_build(f, false));
     fixture_free(f);
 }
 
@@ -216,7 +216,7 @@ Test(templates, hand_package_names_on_as_words)
     add_run(f, "cat > /wanted <<'EOF'\n<update>\n<install>\n<-y>\n<--no-install-recommends>\n"
                "<git;>\n<rm>\n<-rf>\n</>\n<it's>\n<x>\n<install>\n<requests>=2.0>\n<six[extra]>\n"
                "<install>\n<-g>\n<$HOME>\nEOF\ndiff /wanted /words");
-    g_autoptr(DkrTemplateImage) image = must_build(f, false);
+    dkr_template_image_free(must_build(f, false));
     fixture_free(f);
 }
 
@@ -226,7 +226,7 @@ Test(templates, install_packages)
     Fixture *f = fixture_new();
     add(f, "aptInstall", "\"hello\",{\"noInstallRecommends\":true}");
     add_run(f, "hello && test -z \"$(ls /var/lib/apt/lists)\"");
-    g_autoptr(DkrTemplateImage) image = must_build(f, false);
+    dkr_template_image_free(must_build(f, false));
     fixture_free(f);
 }
 
@@ -238,7 +238,7 @@ Test(templates, set_values_exactly)
     add_json(f, "setEnvs", json_pack("[{s:s, s:s}]", "CONTROL", value, "PLAIN", "x\\y \"z\" #"));
     add_json(f, "setEnvs", json_pack("[{s:s}, {s:b}]", "LITERAL", literal, "literal", 1));
     add(f, "setEnvs", "{\"EXPANDED\":\"<$PLAIN>\"}");
-    g_autoptr(DkrTemplateImage) image = must_build(f, false);
+    dkr_template_image_free(must_build(f, false));
     check_env(f, "CONTROL", value);
     check_env(f, "PLAIN", "x\\y \"z\" #");
     check_env(f, "LITERAL", literal);
@@ -303,7 +303,7 @@ Test(templates, bring_random_texts_into_the_image_unchanged)
     }
     g_string_append(sums, "EOF\n");
     add_run(f, sums->str);
-    g_autoptr(DkrTemplateImage) image = must_build(f, false);
+    dkr_template_image_free(must_build(f, false));
     for (guint i = 0; i < values->len; i++) {
         g_autofree char *name = g_strdup_printf("V%u", i);
         check_env(f, name, g_ptr_array_index(values, i));

@@ -267,6 +267,45 @@ Test(wire_engine, a_create_is_never_sent_twice)
     px_destroy(&box);
 }
 
+typedef struct {
+    sprov_sandbox *sandbox;
+    sprov_status status;
+    sprov_error error;
+} Starter;
+
+static void *start_one(void *ctx)
+{
+    Starter *s = ctx;
+    s->error = (sprov_error)SPROV_INIT(sprov_error);
+    s->status = ep_api()->start(s->sandbox, NULL, NULL, &s->error);
+    return NULL;
+}
+
+Test(wire_engine, one_start_that_fails_among_many_of_its_id_costs_no_other)
+{
+    for (int round = 0; round < 4; round++) {
+        EpBox box = px_box(PX_PLAIN);
+        Starter starters[6];
+        int failed = 0;
+        px_set("[{" RUN ",'nth':1,'do':'answer','status':500,'body':'{`message`:`on fire`}'},"
+               "{" CREATE ",'do':'delay','ms':%d}]",
+               round * 200);
+        for (int i = 0; i < 6; i++)
+            starters[i].sandbox = ep_create(box.provider, box.id, PX_PLAIN);
+        ep_threads(6, start_one, starters, sizeof *starters);
+        for (int i = 0; i < 6; i++) {
+            failed += starters[i].status != SPROV_OK;
+            cr_assert(starters[i].status == SPROV_OK ||
+                          strstr(starters[i].error.message, "on fire"),
+                      "%d: %d %s", i, starters[i].status, starters[i].error.message);
+            ep_api()->release(starters[i].sandbox);
+        }
+        cr_assert_leq(failed, 1);
+        cr_assert_eq(ep_count(box.id), 1);
+        px_destroy(&box);
+    }
+}
+
 /* ------------------------------------------------------------------ pulls and uploads */
 
 #define NO_IMAGE                                                                                   \

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #define START "'method':'POST','path':'/exec/*/start'"
-/* Beyond the call's own deadline a call may take so long: for the kill, and for a slow machine. */
-#define BEYOND 15
+/* Beyond the call's own deadline a call may take so long: 10 s for the kill and for what else has
+ * to be tidied up, and the rest for a slow machine. */
+#define BEYOND 13
 
 /* All but the streams that are open falls silent behind the first exec. */
 #define FROZEN_AFTER_FIRST_EXEC                                                                    \
@@ -70,6 +71,53 @@ Test(wire_limits, an_engine_that_keeps_the_exit_code_to_itself_ends_by_the_deadl
     px_within(began, 2 + BEYOND);
     cr_assert_str_eq(run.out.data, "x\n");
     px_leave(&box);
+}
+
+/* One that answers pings and all else but starts no process: stuck is not frozen. */
+Test(wire_limits, an_engine_whose_execs_are_stuck_ends_a_command_by_its_deadline)
+{
+    static const char *const stuck[] = {
+        "{" START ",'skip':1,'do':'stall'}",
+        "{" START ",'skip':1,'do':'stall','at':'body'}",
+    };
+    EpBox box = px_box(PX_PLAIN);
+    ep_start(box.sandbox);
+    for (size_t i = 0; i < sizeof stuck / sizeof *stuck; i++) {
+        sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+        double began = ep_now();
+        px_set("[%s]", stuck[i]);
+        request.command = "echo x; sleep 60";
+        request.run_timeout_ms = 2000;
+        EpRun run = ep_run(box.sandbox, &request, NULL);
+        px_within(began, 2 + BEYOND);
+        cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+        cr_assert_eq(run.result.flags,
+                     SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED | SPROV_EXEC_UNCONFIRMED);
+    }
+    double began = ep_now();
+    px_set("[{'path':'/containers/*/exec','skip':1,'do':'stall'}]");
+    EpRun run = px_run(&box, 2000, "echo x; sleep 60");
+    px_is_error(run.status, &run.error, SPROV_E_TIMEOUT, "deadline");
+    px_within(began, 2 + BEYOND);
+    cr_assert(run.result.flags & SPROV_EXEC_UNCONFIRMED);
+    px_destroy(&box);
+}
+
+Test(wire_limits, a_grace_makes_it_no_longer_when_execs_are_stuck)
+{
+    EpBox box = px_box(PX_PLAIN);
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    ep_start(box.sandbox);
+    px_set("[{" START ",'skip':1,'do':'stall'}]");
+    request.command = "echo x; sleep 60";
+    request.run_timeout_ms = 1000;
+    request.grace_ms = 2000;
+    double began = ep_now();
+    EpRun run = ep_run(box.sandbox, &request, NULL);
+    px_within(began, 1 + 2 + BEYOND);
+    cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_assert(run.result.flags & SPROV_EXEC_UNCONFIRMED);
+    px_destroy(&box);
 }
 
 /* -------------------------------------------------------------- every other function */
@@ -190,6 +238,47 @@ Test(wire_limits, a_start_that_has_to_create_ends_by_its_deadline_and_leaves_not
         px_clear();
         cr_assert_eq(ep_count(l.box.id), 0, "a start stalled at %s left a container", paths[i]);
         ep_start(l.box.sandbox);
+        px_destroy(&l.box);
+    }
+}
+
+static void *start_box(void *ctx)
+{
+    Limited *l = ctx;
+    l->error = (sprov_error)SPROV_INIT(sprov_error);
+    if (ep_api()->start(l->box.sandbox, NULL, NULL, &l->error) == SPROV_OK)
+        l->error.code = SPROV_OK;
+    return NULL;
+}
+
+static bool is_asked(void *path)
+{
+    return px_count(path) > 0;
+}
+
+Test(wire_limits, a_start_that_takes_its_time_ends_when_it_is_stopped_or_destroyed)
+{
+    static const char *const paths[] = {"/images/*/json", "/containers/create",
+                                        "/containers/*/start"};
+    for (size_t i = 0; i < 2 * sizeof paths / sizeof *paths; i++) {
+        Limited l = {.box = px_box(PX_PLAIN)};
+        pthread_t thread;
+        const char *path = paths[i / 2];
+        px_set("[{'path':'%s','do':'delay','ms':4000,'nth':1}]", path);
+        px_forget();
+        cr_assert_eq(pthread_create(&thread, NULL, start_box, &l), 0);
+        cr_assert(ep_wait_until(is_asked, (void *)path), "%s was not asked for", path);
+        double began = ep_now();
+        sprov_error error = SPROV_INIT(sprov_error);
+        sprov_status status = i % 2 ? ep_lifecycle()->stop(l.box.sandbox, NULL, &error)
+                                    : ep_api()->destroy(l.box.sandbox, NULL, &error);
+        pthread_join(thread, NULL);
+        px_within(began, BEYOND);
+        cr_assert_eq(status, SPROV_OK, "%s: %s", path, error.message);
+        cr_assert_eq(l.error.code, SPROV_E_NOT_READY, "%s: %d %s", path, l.error.code,
+                     l.error.message);
+        cr_assert(l.error.flags & SPROV_ERROR_SANDBOX_GONE, "%s: %s", path, l.error.message);
+        cr_assert_eq(ep_count(l.box.id), 0, "%s left a container", path);
         px_destroy(&l.box);
     }
 }

@@ -20,11 +20,61 @@
 
 static void put_program(const char *directory)
 {
-    size_t size;
-    const void *program = spr_supervisor_program(&size);
-    g_autofree char *path = g_strdup_printf("%s/program", directory);
-    cr_assert(g_file_set_contents(path, program, (gssize)size, NULL));
+    const char *other = g_getenv("SPR_TEST_PROGRAM");
+    g_autofree char *path = g_strdup_printf("%s/program", directory), *bytes = NULL;
+    gsize size;
+    SprProgram own;
+    if (other) {
+        cr_assert(g_file_get_contents(other, &bytes, &size, NULL), "there is no %s", other);
+        own = (SprProgram){bytes, size, NULL};
+    } else {
+        cr_assert(spr_supervisor_program(NULL, &own));
+    }
+    cr_assert(g_file_set_contents(path, own.bytes, (gssize)own.size, NULL));
     cr_assert(chmod(path, 0755) == 0);
+}
+
+void need_subreaper(void)
+{
+    if (g_getenv("SPR_TEST_RUNNER"))
+        cr_skip_test("the emulator makes no process a subreaper");
+}
+
+bool is_own_build(void)
+{
+    return !g_getenv("SPR_TEST_PROGRAM");
+}
+
+int rounds(void)
+{
+    const char *wanted = g_getenv("SPR_TEST_ROUNDS");
+    return wanted ? atoi(wanted) : 10;
+}
+
+/* Where sanitizers are to write. */
+static void set_report_path(const char *directory)
+{
+    g_autofree char *options =
+        g_strdup_printf("log_path=%s/report:detect_leaks=0:print_stacktrace=1", directory);
+    setenv("ASAN_OPTIONS", options, 1);
+    setenv("UBSAN_OPTIONS", options, 1);
+}
+
+static void check_report(const char *path)
+{
+    g_autofree char *text = NULL;
+    if (g_file_get_contents(path, &text, NULL, NULL) &&
+        (strstr(text, "ERROR:") || strstr(text, "runtime error:")))
+        cr_assert_fail("%s", text);
+}
+
+/* The words that run the program, before its own arguments. */
+static void add_program(GPtrArray *argv, char *program)
+{
+    const char *runner = g_getenv("SPR_TEST_RUNNER");
+    if (runner)
+        g_ptr_array_add(argv, (gpointer)runner);
+    g_ptr_array_add(argv, program);
 }
 
 static Sandbox sandbox_start(const char *const *before, const char *mode, const char *dial,
@@ -39,7 +89,7 @@ static Sandbox sandbox_start(const char *const *before, const char *mode, const 
     g_autoptr(GPtrArray) all = g_ptr_array_new();
     for (; before && *before; before++)
         g_ptr_array_add(all, (gpointer)*before);
-    g_ptr_array_add(all, program);
+    add_program(all, program);
     g_ptr_array_add(all, (gpointer)mode);
     g_ptr_array_add(all, sandbox.directory);
     if (dial) {
@@ -61,6 +111,8 @@ static Sandbox sandbox_start(const char *const *before, const char *mode, const 
             _exit(99);
         /* A test that crashes leaves nothing behind. */
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (!is_own_build())
+            set_report_path(sandbox.directory);
         execvp(all->pdata[0], (char **)all->pdata);
         _exit(98);
     }
@@ -120,6 +172,8 @@ int sandbox_stop(Sandbox *sandbox)
     g_autoptr(GDir) dir = g_dir_open(sandbox->directory, 0, NULL);
     for (const char *name; dir && (name = g_dir_read_name(dir));) {
         g_autofree char *path = g_build_filename(sandbox->directory, name, NULL);
+        if (g_str_has_prefix(name, "report"))
+            check_report(path);
         g_unlink(path);
     }
     g_rmdir(sandbox->directory);
@@ -157,22 +211,32 @@ SprSupervisor *sandbox_connect(const Sandbox *sandbox)
     return open_pipe(sandbox_socket(sandbox));
 }
 
-SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *relay)
+int sandbox_relay(const Sandbox *sandbox, pid_t *relay)
 {
     int pair[2];
     cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     g_autofree char *program = g_strdup_printf("%s/program", sandbox->directory);
+    g_autoptr(GPtrArray) argv = g_ptr_array_new();
+    add_program(argv, program);
+    g_ptr_array_add(argv, (gpointer) "relay");
+    g_ptr_array_add(argv, (gpointer)sandbox->directory);
+    g_ptr_array_add(argv, NULL);
     *relay = fork();
     if (*relay == 0) {
         dup2(pair[1], 0);
         dup2(pair[1], 1);
         if (sandbox->uid != getuid() && setuid(sandbox->uid) < 0)
             _exit(99);
-        execl(program, program, "relay", sandbox->directory, NULL);
+        execvp(argv->pdata[0], (char **)argv->pdata);
         _exit(98);
     }
     close(pair[1]);
-    return open_pipe(pair[0]);
+    return pair[0];
+}
+
+SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *relay)
+{
+    return open_pipe(sandbox_relay(sandbox, relay));
 }
 
 /* ---------------------------------------------------------------------------- dialed */
@@ -292,14 +356,34 @@ unsigned count_descriptors(pid_t pid)
     return count;
 }
 
-unsigned long resident_kib(pid_t pid)
+unsigned long status_number(pid_t pid, const char *key)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
     g_autofree char *text = NULL;
     if (!g_file_get_contents(path, &text, NULL, NULL))
         return 0;
-    const char *at = strstr(text, "VmRSS:");
-    return at ? strtoul(at + 6, NULL, 10) : 0;
+    const char *at = strstr(text, key);
+    return at ? strtoul(at + strlen(key), NULL, 10) : 0;
+}
+
+unsigned long resident_kib(pid_t pid)
+{
+    return status_number(pid, "VmRSS:");
+}
+
+pid_t *supervisor_processes(const Sandbox *sandbox)
+{
+    g_autofree char *path =
+        g_strdup_printf("/proc/%d/task/%d/children", sandbox->supervisor, sandbox->supervisor);
+    g_autofree char *children = NULL;
+    cr_assert(g_file_get_contents(path, &children, NULL, NULL));
+    g_auto(GStrv) words = g_strsplit(g_strstrip(children), " ", -1);
+    guint count = g_strv_length(words);
+    pid_t *pids = g_new0(pid_t, count + 2);
+    pids[0] = sandbox->supervisor;
+    for (guint i = 0; i < count; i++)
+        pids[i + 1] = atoi(words[i]);
+    return pids;
 }
 
 char *unique_word(void)

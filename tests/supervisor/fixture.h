@@ -1,6 +1,8 @@
 /*
  * A supervisor on this machine for one test: the embedded program as an ordinary process, or as the
  * first process of a pid namespace, in a folder of its own; and short ways to run commands in it.
+ * SPR_TEST_PROGRAM names another build of the program (with sanitizers, for another processor),
+ * SPR_TEST_RUNNER what runs it (qemu).
  */
 #pragma once
 
@@ -29,11 +31,24 @@ Sandbox sandbox_init(const char *const *argv);
 /* The same, to connect at its boot to a socket of the test. */
 Sandbox sandbox_init_dialing(const char *path);
 
-/* Ends it and removes its folder; returns what waitpid() said. */
+/* Skips the test in an emulator, which makes no process a subreaper. */
+void need_subreaper(void);
+
+/* Whether it is the embedded program; another build may need more memory. */
+bool is_own_build(void);
+
+/* Repetitions of what has to work every time: few by default, SPR_TEST_ROUNDS of them. */
+int rounds(void);
+
+/* Ends it and removes its folder; returns what waitpid() said. Fails the test when a sanitizer
+ * found something. */
 int sandbox_stop(Sandbox *sandbox);
 
 int sandbox_socket(const Sandbox *sandbox);
 SprSupervisor *sandbox_connect(const Sandbox *sandbox);
+
+/* The other end of a relay process's streams. */
+int sandbox_relay(const Sandbox *sandbox, pid_t *relay);
 
 /* The same through a relay process of the sandbox's user, whose pid is stored. */
 SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *relay);
@@ -72,9 +87,13 @@ unsigned count_processes(const char *text);
 /* Looks again until there are none or some seconds are over; how many are left. */
 unsigned wait_until_gone(const char *text);
 
-/* Descriptors and resident KiB of a process. */
+/* Descriptors of a process, and the number behind `key` ("VmRSS:") in its /proc/PID/status. */
 unsigned count_descriptors(pid_t pid);
+unsigned long status_number(pid_t pid, const char *key);
 unsigned long resident_kib(pid_t pid);
+
+/* The supervisor and its children, ended by 0; free it. */
+pid_t *supervisor_processes(const Sandbox *sandbox);
 
 /* A word nobody else on this machine has on a command line. */
 char *unique_word(void);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/latch.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/wait.h"
@@ -307,6 +308,56 @@ Test(wait, tells_of_the_token_before_the_deadline)
     wait.cancel_ctx = &asked;
     cr_assert_not(spr_wait_check(&wait, &error));
     cr_assert(spr_error_is(error, SPR_E_CANCELLED, NULL));
+}
+
+Test(wait, ends_when_what_it_is_about_is_gone, .timeout = 10)
+{
+    g_autoptr(SprLatch) latch = spr_latch_new();
+    SprWait wait = spr_wait_for(-1);
+    g_autoptr(GError) error = NULL;
+    int ready;
+    wait.gone = latch;
+    cr_expect(spr_wait_check(&wait, NULL) && !spr_wait_is_gone(&wait));
+    spr_latch_open(latch);
+    cr_expect(!spr_wait_poll(&wait, NULL, 0, SPR_NEVER, &ready, &error));
+    cr_expect(spr_error_is(error, SPR_E_NOT_READY, "gone"));
+    cr_expect(spr_wait_is_gone(&wait));
+}
+
+Test(wait, to_tidy_up_ends_soon_behind_the_deadline_of_the_call)
+{
+    SprWait call = spr_wait_for(-1);
+    gint64 now = g_get_monotonic_time();
+    cr_expect_geq(spr_wait_to_tidy(&call, 60000).deadline_us, now + 60 * G_USEC_PER_SEC);
+    call.deadline_us = now - 2 * G_USEC_PER_SEC;
+    cr_expect_eq(spr_wait_to_tidy(&call, 60000).deadline_us, call.deadline_us + SPR_TIDY_MS * 1000);
+    cr_expect_leq(spr_wait_to_tidy(&call, 1000).deadline_us,
+                  g_get_monotonic_time() + G_USEC_PER_SEC);
+    call.deadline_us = 1;
+    cr_expect(spr_wait_is_over(&(SprWait){.deadline_us = spr_wait_to_tidy(&call, 1).deadline_us}));
+}
+
+static void count_opening(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+Test(latch, tells_its_listeners_once_and_late_ones_at_once)
+{
+    g_autoptr(SprLatch) latch = spr_latch_new();
+    int counts[3] = {0};
+    SprLatchListener listeners[3];
+    for (int i = 0; i < 3; i++)
+        listeners[i] = (SprLatchListener){.opened = count_opening, .ctx = &counts[i]};
+    spr_latch_listen(latch, &listeners[0]);
+    spr_latch_listen(latch, &listeners[1]);
+    spr_latch_unlisten(latch, &listeners[1]);
+    spr_latch_open(latch);
+    spr_latch_open(latch);
+    spr_latch_listen(latch, &listeners[2]);
+    cr_expect(counts[0] == 1 && counts[1] == 0 && counts[2] == 1);
+    spr_latch_unlisten(latch, &listeners[0]);
+    spr_latch_unlisten(latch, &listeners[2]);
 }
 
 /* ------------------------------------------------------------------------ log */

@@ -21,8 +21,7 @@ static void merges_to(const char *const *base, const char *const *changes,
 
 Test(env, changes_win_by_name_and_order_is_kept)
 {
-    merges_to((const char *const[]){"A=1", "B=2", NULL},
-              (const char *const[]){"B=3", "C=4", NULL},
+    merges_to((const char *const[]){"A=1", "B=2", NULL}, (const char *const[]){"B=3", "C=4", NULL},
               (const char *const[]){"A=1", "B=3", "C=4", NULL});
 }
 
@@ -109,15 +108,14 @@ Test(start_failure, the_engines_texts_are_told_apart)
 
 /* ------------------------------------------------------------------------- file plan */
 
-static const char mountinfo[] =
-    "100 90 0:50 / / rw,relatime - overlay overlay rw,lowerdir=x\n"
-    "101 100 0:51 / /proc rw,nosuid - proc proc rw\n"
-    "102 100 0:52 / /dev rw,nosuid - tmpfs tmpfs rw\n"
-    "103 102 0:53 / /dev/shm rw,nosuid - tmpfs shm rw\n"
-    "104 100 8:1 /hosts /etc/hosts rw - ext4 /dev/sda rw\n"
-    "105 100 8:1 /vol /data rw - ext4 /dev/sda rw\n"
-    "106 105 0:54 / /data/tmp rw - tmpfs tmpfs rw\n"
-    "107 100 8:1 /ro /a\\040b ro,relatime - ext4 /dev/sda rw\n";
+static const char mountinfo[] = "100 90 0:50 / / rw,relatime - overlay overlay rw,lowerdir=x\n"
+                                "101 100 0:51 / /proc rw,nosuid - proc proc rw\n"
+                                "102 100 0:52 / /dev rw,nosuid - tmpfs tmpfs rw\n"
+                                "103 102 0:53 / /dev/shm rw,nosuid - tmpfs shm rw\n"
+                                "104 100 8:1 /hosts /etc/hosts rw - ext4 /dev/sda rw\n"
+                                "105 100 8:1 /vol /data rw - ext4 /dev/sda rw\n"
+                                "106 105 0:54 / /data/tmp rw - tmpfs tmpfs rw\n"
+                                "107 100 8:1 /ro /a\\040b ro,relatime - ext4 /dev/sda rw\n";
 
 static const char *const mounts[] = {"/data", "/a b", NULL};
 
@@ -216,14 +214,14 @@ Test(file_plan, a_denial_on_a_read_only_file_system_says_so)
 
 Test(life, an_inspect_gives_directory_and_what_the_archive_sees)
 {
-    json_auto_t *inspect = json_loads(
-        "{\"Id\":\"abc\",\"Config\":{\"Image\":\"i\",\"WorkingDir\":\"/w\"},"
-        "\"Mounts\":[{\"Type\":\"volume\",\"Destination\":\"/v\"},"
-        "{\"Type\":\"tmpfs\",\"Destination\":\"/t\"}]}",
-        0, NULL);
+    json_auto_t *inspect =
+        json_loads("{\"Id\":\"abc\",\"Config\":{\"Image\":\"i\",\"WorkingDir\":\"/w\"},"
+                   "\"Mounts\":[{\"Type\":\"volume\",\"Destination\":\"/v\"},"
+                   "{\"Type\":\"tmpfs\",\"Destination\":\"/t\"}]}",
+                   0, NULL);
     g_autoptr(DkrSandboxOptions) options = NULL;
     cr_assert(dkr_sandbox_options_parse(NULL, &options, NULL));
-    g_autoptr(DkrLife) life = dkr_life_new(NULL, options, inspect, NULL, NULL);
+    g_autoptr(DkrLife) life = dkr_life_new(NULL, options, inspect, NULL, NULL, NULL);
     cr_assert_null(life->link, "no label, no supervisor");
     cr_assert_str_eq(life->container, "abc");
     cr_assert(g_strv_equal((const char *const *)life->mounts, (const char *const[]){"/v", NULL}));
@@ -237,7 +235,7 @@ Test(life, an_answer_that_is_no_container_is_an_error)
 {
     json_auto_t *inspect = json_loads("{\"Id\":\"abc\"}", 0, NULL);
     g_autoptr(GError) error = NULL;
-    cr_assert_null(dkr_life_new(NULL, NULL, inspect, NULL, &error));
+    cr_assert_null(dkr_life_new(NULL, NULL, inspect, NULL, NULL, &error));
     cr_assert(spr_error_is(error, SPR_E_IO, "bad-answer"));
 }
 

@@ -1,5 +1,6 @@
 #include <criterion/criterion.h>
 
+#include <malloc.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -165,4 +166,19 @@ Test(tar, a_file_cut_in_its_bytes_is_an_error_and_not_an_end)
         count += n;
     }
     cr_assert(spr_error_is(error, SPR_E_IO, "bad-archive"));
+}
+
+/* Sanitizers have an allocator of their own, which finds it by itself. */
+Test(tar, a_writer_leaves_no_memory_behind)
+{
+    const SprTarEntry entry = {.mode = 0644, .size = 5000000};
+    gsize before = 0;
+    for (int i = 0; i < 2000; i++) {
+        Source source = {.left = 5000000, .step = 1000};
+        g_autoptr(SprTarWriter) writer = NULL;
+        cr_assert(spr_tar_writer_new("name", &entry, fill, &source, &writer, NULL));
+        if (i == 100)
+            before = mallinfo2().uordblks;
+    }
+    cr_assert_lt(mallinfo2().uordblks, before + 10000);
 }

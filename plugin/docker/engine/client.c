@@ -1,6 +1,7 @@
 #include "engine/client.h"
 
 #include "base/error.h"
+#include "base/latch.h"
 #include "engine/failure.h"
 #include "engine/lane.h"
 
@@ -24,7 +25,8 @@ struct DkrClient {
     SprLog log;
     DkrLanes lanes;
     GMutex lock;
-    int api_minor; /* guarded; 0 until asked */
+    int api_minor;      /* guarded; 0 until asked */
+    char *architecture; /* guarded; NULL until asked */
 };
 
 struct DkrReply {
@@ -49,6 +51,9 @@ struct DkrReply {
     gint64 limit_us;
     gint64 last_byte_us;
     GError *callback_error;
+
+    SprLatch *gone; /* of the wait it was opened with */
+    SprLatchListener on_gone;
 };
 
 DkrClient *dkr_client_new(DkrEndpoint *endpoint, const char *user_agent, const SprLog *log)
@@ -72,6 +77,7 @@ void dkr_client_free(DkrClient *client)
     g_mutex_clear(&client->lock);
     dkr_endpoint_free(client->endpoint);
     g_free(client->user_agent);
+    g_free(client->architecture);
     g_free(client);
 }
 
@@ -203,9 +209,9 @@ static void setup(DkrReply *reply, const DkrRequest *request, int api_minor)
     const DkrEndpoint *endpoint = reply->client->endpoint;
     g_autofree char *authority = dkr_endpoint_authority(endpoint);
     g_autofree char *version = g_strdup_printf("/v1.%d", api_minor);
-    reply->url = g_strdup_printf("%s://%s%s%s%s", endpoint->tls ? "https" : "http", authority,
-                                 endpoint->base, request->unversioned ? "" : version,
-                                 request->path);
+    reply->url =
+        g_strdup_printf("%s://%s%s%s%s", endpoint->tls ? "https" : "http", authority,
+                        endpoint->base, request->unversioned ? "" : version, request->path);
     for (char **line = endpoint->headers; line && *line; line++)
         add_header(reply, *line);
     dkr_lane_setup(reply->lane);
@@ -287,7 +293,7 @@ static short curl_events(short events)
 
 static void poll_lane(DkrReply *reply, const SprWait *wait)
 {
-    struct curl_waitfd extra[3];
+    struct curl_waitfd extra[4];
     unsigned int n = 0, source = 0;
     const DkrBeside *beside = reply->request.beside;
     short events = beside ? beside->events(beside->ctx) : 0;
@@ -298,6 +304,9 @@ static void poll_lane(DkrReply *reply, const SprWait *wait)
     unsigned int other = n;
     if (events)
         extra[n++] = (struct curl_waitfd){.fd = beside->fd, .events = curl_events(events)};
+    if (wait->gone)
+        extra[n++] =
+            (struct curl_waitfd){.fd = spr_latch_fd(wait->gone), .events = CURL_WAIT_POLLIN};
     curl_multi_poll(reply->lane->multi, extra, n, step_ms(reply, wait), NULL);
     if (events && extra[other].revents)
         beside->ready(beside->ctx);
@@ -308,9 +317,11 @@ static void poll_lane(DkrReply *reply, const SprWait *wait)
     }
 }
 
-/* Moves the transfer one poll further. */
+/* Moves the transfer one poll further. One that never rests is ended as well. */
 static bool step(DkrReply *reply, const SprWait *wait, GError **error)
 {
+    if (!spr_wait_check(wait, error))
+        return false;
     reply->lane->wait = wait;
     if (reply->write_paused && reply->buffer->len <= PAUSE_ABOVE) {
         reply->write_paused = false;
@@ -323,14 +334,16 @@ static bool step(DkrReply *reply, const SprWait *wait, GError **error)
     take_result(reply);
     if (reply->finished || reply->buffer->len > had || reply->head_done != had_head)
         return true;
-    if (!spr_wait_check(wait, error) || !check_silence(reply, wait, error))
+    if (!check_silence(reply, wait, error))
         return false;
     poll_lane(reply, wait);
     return true;
 }
 
-static bool fail_transfer(DkrReply *reply, GError **error)
+static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
 {
+    if (spr_wait_is_gone(wait)) /* which is why the connection broke */
+        return spr_wait_check(wait, error);
     if (reply->callback_error) {
         g_propagate_error(error, g_steal_pointer(&reply->callback_error));
         return false;
@@ -383,7 +396,7 @@ static bool read_head(DkrReply *reply, const SprWait *wait, GError **error)
             return false;
     }
     if (!reply->head_done)
-        return fail_transfer(reply, error);
+        return fail_transfer(reply, wait, error);
     if (reply->status >= 400)
         return fail_status(reply, wait, error);
     return true;
@@ -408,6 +421,11 @@ static bool open_versioned(DkrClient *client, const DkrRequest *request, int api
         spr_deadline_after(request->limit_ms ? request->limit_ms : dkr_client_limit_ms(client));
     reply->last_byte_us = g_get_monotonic_time();
     setup(reply, request, api_minor);
+    if (wait->gone) {
+        reply->gone = spr_latch_ref(wait->gone);
+        reply->on_gone = (SprLatchListener){.opened = dkr_lane_shut, .ctx = reply->lane};
+        spr_latch_listen(reply->gone, &reply->on_gone);
+    }
     if (!read_head(reply, wait, error))
         return false;
     spr_log(&client->log, SPR_LOG_DEBUG, "engine", "%s %s -> %d", request->method, request->path,
@@ -448,7 +466,7 @@ bool dkr_reply_read(DkrReply *reply, const SprWait *wait, const void **ret_data,
             return false;
     }
     if (reply->buffer->len == 0 && reply->result != CURLE_OK)
-        return fail_transfer(reply, error);
+        return fail_transfer(reply, wait, error);
     *ret_data = reply->buffer->data;
     *ret_size = reply->buffer->len;
     return true;
@@ -459,6 +477,9 @@ void dkr_reply_free(DkrReply *reply)
     if (!reply)
         return;
     bool reusable = reply->finished && reply->result == CURLE_OK;
+    if (reply->gone)
+        spr_latch_unlisten(reply->gone, &reply->on_gone);
+    spr_latch_unref(reply->gone);
     curl_multi_remove_handle(reply->lane->multi, reply->lane->easy);
     if (reusable)
         dkr_lane_give_back(&reply->client->lanes, reply->lane);
@@ -537,5 +558,27 @@ bool dkr_client_json(DkrClient *client, const DkrRequest *request, const SprWait
                             "the engine's answer to %s is no JSON: %s", request->path, why.text);
     }
     *ret_json = json;
+    return true;
+}
+
+bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char **ret_architecture,
+                             GError **error)
+{
+    DkrRequest request = {.method = "GET", .path = "/version"};
+    json_auto_t *version = NULL;
+    g_mutex_lock(&client->lock);
+    const char *known = client->architecture;
+    g_mutex_unlock(&client->lock);
+    if (!known) {
+        if (!dkr_client_json(client, &request, wait, &version, error))
+            return false;
+        const char *told = json_string_value(json_object_get(version, "Arch"));
+        g_mutex_lock(&client->lock);
+        if (!client->architecture)
+            client->architecture = g_strdup(told ? told : "");
+        known = client->architecture;
+        g_mutex_unlock(&client->lock);
+    }
+    *ret_architecture = known;
     return true;
 }

@@ -39,9 +39,9 @@ typedef struct {
     const char *body;    /* JSON text, or NULL; wiped by its owner where it holds a secret */
     DkrBodyFn read_body; /* instead of body: a stream */
     void *read_ctx;
-    const char *body_type; /* of the stream */
-    gint64 limit_ms;       /* for all of it, 0: the endpoint's or 30 s, below 0: none */
-    gint64 idle_ms;        /* without a byte either way, 0: none */
+    const char *body_type;   /* of the stream */
+    gint64 limit_ms;         /* for all of it, 0: the endpoint's or 30 s, below 0: none */
+    gint64 idle_ms;          /* without a byte either way, 0: none */
     const DkrBeside *beside; /* may be NULL; lives as long as the reply */
     bool patient; /* may be silent for long: after 30 s of it the engine is pinged beside */
 } DkrRequest;
@@ -61,6 +61,11 @@ const void *dkr_client_library(void);
 
 /* Asks the engine for its version once; *ret_minor is NN of the API 1.NN that is spoken. */
 bool dkr_client_api_minor(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error);
+
+/* The architecture of the engine's machine ("amd64"), asked for once; "" when the engine does not
+ * tell. It stays valid as long as client. */
+bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char **ret_architecture,
+                             GError **error);
 
 /* One unversioned ping, never answered from memory. */
 bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error);

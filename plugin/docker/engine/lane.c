@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define IDLE_MOST 8
 #define CONNECT_LIMIT_MS (20 * 1000) /* dial's and as much for TLS */
@@ -35,6 +36,7 @@ DkrLane *dkr_lane_take(DkrLanes *lanes)
     if (lane)
         return lane;
     lane = g_new0(DkrLane, 1);
+    g_mutex_init(&lane->lock);
     lane->endpoint = lanes->endpoint;
     lane->dials = g_array_new(FALSE, FALSE, sizeof(DkrDial));
     lane->multi = curl_multi_init();
@@ -55,6 +57,15 @@ void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane)
         dkr_lane_free(lane);
 }
 
+void dkr_lane_shut(void *ctx)
+{
+    DkrLane *lane = ctx;
+    g_mutex_lock(&lane->lock);
+    for (guint i = 0; i < lane->dials->len; i++)
+        shutdown(g_array_index(lane->dials, DkrDial, i).fd, SHUT_RDWR);
+    g_mutex_unlock(&lane->lock);
+}
+
 void dkr_lane_free(DkrLane *lane)
 {
     curl_multi_cleanup(lane->multi);
@@ -62,6 +73,7 @@ void dkr_lane_free(DkrLane *lane)
     g_array_unref(lane->dials); /* all were closed by libcurl */
     g_clear_error(&lane->dial_error);
     g_free(lane->complaint);
+    g_mutex_clear(&lane->lock);
     g_free(lane);
 }
 
@@ -81,7 +93,9 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
     address->family = target.address.ss_family;
     address->addrlen = target.size;
     memcpy(&address->addr, &target.address, target.size); /* libcurl has room for any address */
+    g_mutex_lock(&lane->lock);
     g_array_append_val(lane->dials, dial);
+    g_mutex_unlock(&lane->lock);
     return dial.fd;
 }
 
@@ -89,13 +103,16 @@ static int close_socket(void *ctx, curl_socket_t fd)
 {
     DkrLane *lane = ctx;
     for (guint i = 0; i < lane->dials->len; i++) {
-        DkrDial *dial = &g_array_index(lane->dials, DkrDial, i);
-        if (dial->fd != fd)
+        DkrDial dial = g_array_index(lane->dials, DkrDial, i);
+        if (dial.fd != fd)
             continue;
-        g_free(lane->complaint);
-        lane->complaint = dial->child ? spr_child_complaint(dial->child) : NULL;
-        dkr_dial_close(dial);
+        /* Before the number can be another's. */
+        g_mutex_lock(&lane->lock);
         g_array_remove_index_fast(lane->dials, i);
+        g_mutex_unlock(&lane->lock);
+        g_free(lane->complaint);
+        lane->complaint = dial.child ? spr_child_complaint(dial.child) : NULL;
+        dkr_dial_close(&dial);
         return 0;
     }
     return 0;

@@ -15,9 +15,10 @@ typedef struct {
     CURL *easy;
     const DkrEndpoint *endpoint;
     const SprWait *wait; /* of whoever moves the transfer on, for dialling */
-    GArray *dials;       /* of DkrDial: lent to libcurl, one as a rule */
-    GError *dial_error;  /* why there is no connection */
-    char *complaint;     /* of an ssh that ended */
+    GMutex lock;
+    GArray *dials;      /* of DkrDial: lent to libcurl, one as a rule; changed under the lock */
+    GError *dial_error; /* why there is no connection */
+    char *complaint;    /* of an ssh that ended */
     char tls_text[CURL_ERROR_SIZE];
 } DkrLane;
 
@@ -32,6 +33,9 @@ void dkr_lanes_clear(DkrLanes *lanes);
 
 DkrLane *dkr_lane_take(DkrLanes *lanes);
 void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane);
+
+/* Ends its connection while another thread uses it, whatever that is doing. ctx: the lane. */
+void dkr_lane_shut(void *ctx);
 
 /* Closes its connection. */
 void dkr_lane_free(DkrLane *lane);

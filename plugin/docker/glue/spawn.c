@@ -49,7 +49,7 @@ static bool attempt(void *ctx, DkrLife *life, GError **error)
     Spawn *spawn = ctx;
     GlueCall *gc = spawn->command.gc;
     const sprov_exec_request *r = &spawn->command.request;
-    g_autofree char *cwd = r->cwd ? dkr_life_absolute(life, r->cwd) : NULL;
+    g_autofree char *cwd = dkr_life_absolute(life, r->cwd ? r->cwd : life->workdir);
     SprCommand command = {
         .command = r->command,
         .argv = r->argv,

@@ -14,7 +14,9 @@
 #include <string.h>
 
 #define STDIN_SIZE (64u << 10)
-#define FIND_LIMIT_MS (10 * 1000)
+/* For the kill of a command and for what it still printed, behind its own time and its grace. An
+ * engine may answer pings and be stuck all the same. */
+#define ENDING_LIMIT_MS (8 * 1000)
 #define LOOK_AGAIN_MS 100
 /* The stream of what was killed ends at once, or 2 s later where others hold it open, too. */
 #define END_LIMIT_MS 3000
@@ -35,7 +37,8 @@ typedef enum {
     END_CALL_TIMEOUT,
     END_CANCELLED,
     END_REFUSED,
-    END_OVERFLOW
+    END_OVERFLOW,
+    END_GONE
 } EndReason;
 
 typedef struct {
@@ -62,6 +65,7 @@ typedef struct {
     bool any_output;
     bool over;
     EndReason end;
+    SprWait ending; /* once it is being ended; deadline 0 before */
     GError *source_error;
 } Run;
 
@@ -188,6 +192,8 @@ static void note_time(Run *run)
         return;
     if (spr_wait_is_cancelled(run->wait))
         run->end = END_CANCELLED;
+    else if (spr_wait_is_gone(run->wait))
+        run->end = END_GONE;
     else if (spr_wait_is_over(run->wait))
         run->end = END_CALL_TIMEOUT;
     else if (g_get_monotonic_time() >= run->run_deadline_us)
@@ -225,10 +231,9 @@ static void pump(Run *run)
     }
 }
 
-/* Goes on delivering until the stream is over; false when limit_ms passed first. */
-static bool pump_to_end(Run *run, gint64 limit_ms)
+/* Goes on delivering until the stream is over; false when the wait ended first. */
+static bool pump_to_end(Run *run, SprWait wait)
 {
-    SprWait wait = spr_wait_for(limit_ms);
     while (!run->over) {
         struct pollfd p = {.fd = dkr_output_fd(run->output), .events = POLLIN};
         int ready;
@@ -241,10 +246,24 @@ static bool pump_to_end(Run *run, gint64 limit_ms)
 
 /* --------------------------------------------------------------------------- endings */
 
-/* Whether the engine has it that the command has ended. */
-static bool has_ended(const Run *run)
+/* All the time that ending it may take; it begins with the first call. */
+static const SprWait *ending(Run *run)
 {
-    SprWait wait = spr_wait_for(RECORD_LIMIT_MS);
+    if (run->ending.deadline_us == 0)
+        run->ending = spr_wait_to_tidy(run->wait, ENDING_LIMIT_MS);
+    return &run->ending;
+}
+
+static bool kill_tree(Run *run, int signal, guint *ret_found, guint *ret_left, GError **error)
+{
+    return dkr_kill_tree(run->context, run->container, run->command->user, run->token, signal,
+                         ending(run), ret_found, ret_left, error);
+}
+
+/* Whether the engine has it that the command has ended. */
+static bool has_ended(Run *run)
+{
+    SprWait wait = spr_wait_within(ending(run), RECORD_LIMIT_MS);
     DkrExecState state;
     return dkr_exec_inspect(run->context->client, run->exec_id, &wait, &state, NULL) &&
            state.has_exit_code && !state.running;
@@ -254,32 +273,37 @@ static bool has_ended(const Run *run)
  * process bears its token. */
 static bool kill_until_found(Run *run, guint *ret_found, guint *ret_left, GError **error)
 {
-    gint64 until_us = spr_deadline_after(FIND_LIMIT_MS);
     do {
-        if (!dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
-                           ret_found, ret_left, error))
+        if (!kill_tree(run, SIGKILL, ret_found, ret_left, error))
             return false;
-    } while (*ret_found == 0 && !pump_to_end(run, LOOK_AGAIN_MS) && !has_ended(run) &&
-             g_get_monotonic_time() < until_us);
+    } while (*ret_found == 0 && !pump_to_end(run, spr_wait_for(LOOK_AGAIN_MS)) && !has_ended(run) &&
+             !spr_wait_is_over(ending(run)));
     return true;
+}
+
+/* SIGTERM, and the time that the command may take over it. */
+static guint ask_to_end(Run *run)
+{
+    guint asked = 0, left;
+    if (run->command->grace_ms <= 0 || !kill_tree(run, SIGTERM, &asked, &left, NULL) || asked == 0)
+        return asked;
+    gint64 since_us = g_get_monotonic_time();
+    pump_to_end(run, spr_wait_for(run->command->grace_ms));
+    run->ending.deadline_us += g_get_monotonic_time() - since_us;
+    return asked;
 }
 
 /* Ends the tree. False when nothing of it was there any more: it had ended by itself. */
 static bool end_tree(Run *run)
 {
-    guint asked = 0, found = 0, left = 0;
+    guint asked = ask_to_end(run), found = 0, left = 0;
     g_autoptr(GError) error = NULL;
-    if (run->command->grace_ms > 0 &&
-        dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGTERM, &asked,
-                      &left, NULL) &&
-        asked > 0)
-        pump_to_end(run, run->command->grace_ms);
     if (!kill_until_found(run, &found, &left, &error)) {
         spr_log(&run->context->log, SPR_LOG_WARNING, "exec", "a command could not be ended: %s",
                 error->message);
         found = left = 1;
     }
-    if (left > 0 || !pump_to_end(run, END_LIMIT_MS))
+    if (left > 0 || !pump_to_end(run, spr_wait_within(ending(run), END_LIMIT_MS)))
         run->result->flags |= DKR_COMMAND_UNCONFIRMED;
     return asked + found > 0;
 }
@@ -292,9 +316,8 @@ static void end_lost(Run *run)
     guint found = 0, left;
     if (run->command->is_helper)
         return;
-    while (dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
-                         &found, &left, NULL) &&
-           found == 0 && !has_ended(run) && g_get_monotonic_time() < until_us)
+    while (kill_tree(run, SIGKILL, &found, &left, NULL) && found == 0 && !has_ended(run) &&
+           g_get_monotonic_time() < until_us)
         g_usleep(LOOK_AGAIN_MS * 1000);
 }
 
@@ -373,7 +396,8 @@ static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
 static SprWait record_wait(const Run *run)
 {
     SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
-    gint64 least_us = spr_deadline_after(RECORD_LIMIT_MS);
+    SprWait tidy = spr_wait_to_tidy(run->wait, RECORD_LIMIT_MS);
+    gint64 least_us = run->command->is_helper ? 0 : tidy.deadline_us;
     wait.deadline_us = MIN(wait.deadline_us, MAX(run->wait->deadline_us, least_us));
     return wait;
 }
@@ -416,9 +440,7 @@ static bool was_lost(Run *run, const SprWait *wait)
     int told = dkr_exec_told(run->context->client, run->container, run->exec_id, wait);
     if (told >= 0)
         return told != DKR_EXEC_CODE_OF_LOST;
-    return dkr_kill_tree(run->context, run->container, run->command->user, run->token, SIGKILL,
-                         &found, &left, NULL) &&
-           found > 0;
+    return kill_tree(run, SIGKILL, &found, &left, NULL) && found > 0;
 }
 
 static bool finish_natural(Run *run, GError **error)
@@ -448,6 +470,10 @@ static bool finish_natural(Run *run, GError **error)
 
 static bool finish_ended(Run *run, GError **error)
 {
+    if (run->end == END_GONE) { /* and the command with it */
+        deliver_held(run);
+        return spr_wait_check(run->wait, error);
+    }
     if (run->command->is_helper)
         return spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
                         "the engine did not run a helper command in time");

@@ -14,7 +14,6 @@
 #include "sandbox/startfail.h"
 #include "sandbox/subpath.h"
 #include "sandbox/warnings.h"
-#include "supervisor/embedded.h"
 
 #include <string.h>
 
@@ -26,6 +25,10 @@
 /* An engine reserves a name some time before it lists the container that has it. */
 #define UNSEEN_LIMIT_MS (10 * 1000)
 #define UNSEEN_STEP_US (50 * 1000)
+/* How long another's create and start is waited for altogether, and how often the name must have
+ * been free in between before it is tried anew: the other one gave up. */
+#define OTHER_LIMIT_MS (60 * 1000)
+#define OTHER_FREE_TIMES 10
 /* How long a container is looked for that was asked for and not answered. */
 #define LOST_LIMIT_MS 2000
 
@@ -63,6 +66,36 @@ bool dkr_create_find(const DkrContext *context, const char *id, const SprWait *w
 
 /* ------------------------------------------------------------------------ running */
 
+/* States that nothing but time, or somebody else, gets a container out of. */
+static const struct {
+    const char *status;
+    SprErrorCode code;
+    const char *reason;
+    const char *says;
+    bool passes;
+} stuck[] = {
+    {"removing", SPR_E_CONFLICT, "being-removed", "is being removed: start again when it is gone",
+     true},
+    {"restarting", SPR_E_NOT_READY, "restarting",
+     "ends and is started by the engine again and again: look at what its main process prints",
+     true},
+    {"dead", SPR_E_CONFLICT, "dead", "is dead, the engine failed to remove it: destroy it", false},
+};
+
+static bool check_stuck(const char *status, const char *id, GError **error)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(stuck); i++) {
+        if (strcmp(status, stuck[i].status) != 0)
+            continue;
+        spr_fail(error, stuck[i].code, stuck[i].reason, "the container of \"%s\" %s", id,
+                 stuck[i].says);
+        if (stuck[i].passes)
+            spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+        return false;
+    }
+    return true;
+}
+
 /* False with SPR_E_NOT_READY when its main process has ended already. */
 static bool check_runs(const DkrContext *context, const json_t *inspect, const SprWait *wait,
                        GError **error)
@@ -70,6 +103,9 @@ static bool check_runs(const DkrContext *context, const json_t *inspect, const S
     const json_t *state = json_object_get(inspect, "State");
     if (json_is_true(json_object_get(state, "Running")))
         return true;
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    if (!check_stuck(text(state, "Status"), text(labels, LABEL_ID), error))
+        return false;
     g_autofree char *output = dkr_container_last_output(context->client, text(inspect, "Id"), wait);
     const char *why = text(state, "Error");
     return spr_fail(error, SPR_E_NOT_READY, "main-process-ended",
@@ -117,32 +153,44 @@ static void warn(const DkrContext *context, const DkrSandboxOptions *options, co
         spr_log(&context->log, SPR_LOG_WARNING, "options", "%s", *line);
 }
 
-/* States that nothing but time, or somebody else, gets a container out of. */
-static const struct {
-    const char *status;
-    SprErrorCode code;
-    const char *reason;
-    const char *says;
-    bool passes;
-} stuck[] = {
-    {"removing", SPR_E_CONFLICT, "being-removed", "is being removed: start again when it is gone",
-     true},
-    {"restarting", SPR_E_NOT_READY, "restarting",
-     "ends and is started by the engine again and again: look at what its main process prints",
-     true},
-    {"dead", SPR_E_CONFLICT, "dead", "is dead, the engine failed to remove it: destroy it", false},
-};
-
-static bool check_stuck(const char *status, const char *id, GError **error)
+/* "" from an engine, or a proxy before it, that refuses to tell. */
+static bool ask_architecture(const DkrContext *context, const SprWait *wait,
+                             const char **ret_architecture, GError **error)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(stuck); i++) {
-        if (strcmp(status, stuck[i].status) != 0)
-            continue;
-        spr_fail(error, stuck[i].code, stuck[i].reason, "the container of \"%s\" %s", id,
-                 stuck[i].says);
-        if (stuck[i].passes)
-            spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    g_autoptr(GError) why = NULL;
+    *ret_architecture = "";
+    if (dkr_client_architecture(context->client, wait, ret_architecture, &why) ||
+        dkr_failure_status(why) != 0)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
+/* Whoever made it may not have come to fill the volume that its program is in. One of another build
+ * is that build's to fill. */
+static bool check_placement(const DkrContext *context, const json_t *inspect, const SprWait *wait,
+                            GError **error)
+{
+    json_t *mounts = json_object_get(inspect, "Mounts");
+    const char *image = text(json_object_get(inspect, "Config"), "Image");
+    const char *architecture;
+    DkrPlacement placement = {0};
+    size_t i;
+    json_t *mount;
+    if (!ask_architecture(context, wait, &architecture, error))
         return false;
+    if (!spr_supervisor_program(architecture, &placement.program))
+        return true;
+    g_autofree char *shared = g_strconcat(DKR_RESERVED_VOLUME_PREFIX, placement.program.id, NULL);
+    json_array_foreach(mounts, i, mount)
+    {
+        if (strcmp(text(mount, "Destination"), DKR_SUPERVISOR_BIN_DIRECTORY) != 0)
+            continue;
+        placement.volume = (char *)text(mount, "Name");
+        placement.volume_is_own =
+            g_str_has_prefix(placement.volume, DKR_RESERVED_VOLUME_PREFIX "own-");
+        return (!placement.volume_is_own && strcmp(placement.volume, shared) != 0) ||
+               dkr_placement_check(context, &placement, text(inspect, "Id"), image, wait, error);
     }
     return true;
 }
@@ -184,7 +232,7 @@ static bool begin_life(const DkrContext *context, const DkrSandboxOptions *optio
                        const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
                        DkrLife **ret_life, GError **error)
 {
-    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, socket, error);
+    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, socket, wait, error);
     if (!life || (life->link && !dkr_link_settle(life->link, wait, error)))
         return false;
     *ret_life = g_steal_pointer(&life);
@@ -205,8 +253,9 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
         return false;
     const char *status = text(json_object_get(inspect, "State"), "Status");
-    if (strcmp(status, "paused") == 0 &&
-        !unpause(context, container, wait, error))
+    if (strcmp(status, "created") == 0 && !check_placement(context, inspect, wait, error))
+        return false;
+    if (strcmp(status, "paused") == 0 && !unpause(context, container, wait, error))
         return false;
     if (!check_stuck(status, options->id, error) ||
         !check_stays(context, options->id, inspect, wait, error))
@@ -229,7 +278,8 @@ static bool may_pass(const GError *why)
 {
     static const char *const reasons[] = {"being-removed", "restarting", "not-resumed", NULL};
     const char *reason = spr_error_extra(why)->reason;
-    return dkr_failure_status(why) == 404 || (reason && g_strv_contains(reasons, reason));
+    int status = dkr_failure_status(why); /* 409: others are about to remove it */
+    return status == 404 || status == 409 || (reason && g_strv_contains(reasons, reason));
 }
 
 static bool wait_for_unseen(const SprWait *wait, GError **error)
@@ -260,62 +310,6 @@ bool dkr_create_connect(const DkrContext *context, const DkrSandboxOptions *opti
 
 /* ----------------------------------------------------------------------- creating */
 
-/* Our own limit: the caller's time or token may be what ended the start. */
-static void take_back(const DkrContext *context, const char *container,
-                      const DkrPlacement *placement)
-{
-    SprWait wait = spr_wait_for(CLEANUP_LIMIT_MS);
-    g_autoptr(GError) error = NULL;
-    if (!dkr_container_remove(context->client, container, &wait, &error))
-        spr_log(&context->log, SPR_LOG_WARNING, "sandbox",
-                "the container %.12s of a failed start could not be removed: %s", container,
-                error->message);
-    else if (placement->use && placement->volume_is_own)
-        dkr_volume_remove(context->client, placement->volume, &wait, NULL);
-}
-
-/* Whether a container of another sandbox, or of nobody, has the name. */
-static bool is_foreign(const DkrContext *context, const char *name, const char *id,
-                       const SprWait *wait, bool *ret_foreign, GError **error)
-{
-    json_auto_t *inspect = NULL;
-    g_autoptr(GError) why = NULL;
-    *ret_foreign = false;
-    if (!dkr_container_inspect(context->client, name, wait, &inspect, &why)) {
-        if (dkr_failure_status(why) == 404)
-            return true;
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
-    }
-    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
-    *ret_foreign = strcmp(text(labels, LABEL_ID), id) != 0;
-    return true;
-}
-
-/* Somebody else is making it at this moment, or the name belongs to another container. */
-static bool resolve_conflict(const DkrContext *context, const DkrSandboxOptions *options,
-                             const char *name, const SprWait *wait, DkrLife **ret_life,
-                             GError **error)
-{
-    gint64 until_us = spr_deadline_after(UNSEEN_LIMIT_MS);
-    for (bool foreign = false; !foreign && g_get_monotonic_time() < until_us;) {
-        DkrLife *life = NULL;
-        if (!dkr_create_connect(context, options, wait, &life, error))
-            return false;
-        if (life) {
-            *ret_life = life;
-            return true;
-        }
-        if (!is_foreign(context, name, options->id, wait, &foreign, error) ||
-            !wait_for_unseen(wait, error))
-            return false;
-    }
-    return spr_fail(error, SPR_E_EXISTS, "name-taken",
-                    "the container name \"%s\" belongs to another container: choose another "
-                    "\"name\" or \"id\"",
-                    name);
-}
-
 /* What one attempt to create needs beside the options. */
 typedef struct {
     const DkrContext *context;
@@ -328,12 +322,82 @@ typedef struct {
     const SprWait *wait;
 } Attempt;
 
+/* Our own limit: the caller's time or token may be what ended the start. */
+static void take_back(const Attempt *a, const char *container)
+{
+    SprWait wait = spr_wait_to_tidy(a->wait, CLEANUP_LIMIT_MS);
+    g_autoptr(GError) error = NULL;
+    if (!dkr_container_remove(a->context->client, container, &wait, &error))
+        spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",
+                "the container %.12s of a failed start could not be removed: %s", container,
+                error->message);
+    else if (a->placement->use && a->placement->volume_is_own)
+        dkr_volume_remove(a->context->client, a->placement->volume, &wait, NULL);
+}
+
+typedef enum {
+    NAME_FREE,
+    NAME_OURS,   /* a container with this id has it */
+    NAME_FOREIGN /* one of another sandbox, or of nobody */
+} NameState;
+
+static bool ask_name(const Attempt *a, NameState *ret_state, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    g_autoptr(GError) why = NULL;
+    if (!dkr_container_inspect(a->context->client, a->name, a->wait, &inspect, &why)) {
+        *ret_state = NAME_FREE;
+        if (dkr_failure_status(why) == 404)
+            return true;
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    *ret_state = strcmp(text(labels, LABEL_ID), a->options->id) == 0 ? NAME_OURS : NAME_FOREIGN;
+    return true;
+}
+
+static bool fail_taken(const Attempt *a, NameState state, GError **error)
+{
+    if (state == NAME_FOREIGN)
+        return spr_fail(error, SPR_E_EXISTS, "name-taken",
+                        "the container name \"%s\" belongs to another container: choose another "
+                        "\"name\" or \"id\"",
+                        a->name);
+    spr_fail(error, SPR_E_CONFLICT, "being-created",
+             "another start has been making the container \"%s\" for %d s: start again later",
+             a->name, OTHER_LIMIT_MS / 1000);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+/* The name is taken: somebody else makes the same sandbox at this moment, or it is another's. True
+ * with *ret_life NULL when it seems to be free again. */
+static bool join_other(const Attempt *a, gint64 until_us, DkrLife **ret_life, GError **error)
+{
+    for (guint times_free = 0; times_free < OTHER_FREE_TIMES;) {
+        NameState state;
+        if (!dkr_create_connect(a->context, a->options, a->wait, ret_life, error))
+            return false;
+        if (*ret_life)
+            return true;
+        if (!ask_name(a, &state, error))
+            return false;
+        if (state == NAME_FOREIGN || g_get_monotonic_time() >= until_us)
+            return fail_taken(a, state, error);
+        times_free += state == NAME_FREE;
+        if (!wait_for_unseen(a->wait, error))
+            return false;
+    }
+    return true;
+}
+
 static bool create_container(const Attempt *a, char **ret_container, GError **error)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
     DkrSpecSupervisor supervisor = {.volume = a->placement->volume,
-                                    .id = spr_supervisor_program_id(),
+                                    .id = a->placement->program.id,
                                     .is_main = a->placement->is_main,
                                     .entrypoint = a->placement->entrypoint};
     if (a->socket->direct)
@@ -362,8 +426,8 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
-    if ((a->placement->use && !dkr_placement_check(a->context, a->placement, container, a->image,
-                                                   a->wait, error)) ||
+    if ((a->placement->use &&
+         !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, error)) ||
         !start_and_look(a->context, container, a->options->command_is_set, a->wait, &inspect,
                         error)) {
         dkr_subpath_explain(a->context, a->options, a->image, error);
@@ -385,7 +449,7 @@ static bool is_in_doubt(const GError *why)
 /* The container of a create without an answer. One that runs is that of another handle. */
 static void take_back_lost(const Attempt *a)
 {
-    SprWait wait = spr_wait_for(LOST_LIMIT_MS);
+    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
     for (;;) {
         json_auto_t *inspect = NULL;
         g_autoptr(GError) why = NULL;
@@ -396,13 +460,44 @@ static void take_back_lost(const Attempt *a)
             if (strcmp(text(labels, LABEL_ID), a->options->id) == 0 &&
                 strcmp(text(labels, LABEL_OWNER), dkr_owner()) == 0 &&
                 strcmp(text(state, "Status"), "created") == 0)
-                take_back(a->context, text(inspect, "Id"), a->placement);
+                take_back(a, text(inspect, "Id"));
             return;
         }
         if (dkr_failure_status(why) != 404 ||
             !spr_wait_poll(&wait, NULL, 0, g_get_monotonic_time() + UNSEEN_STEP_US, &ready, NULL))
             return;
     }
+}
+
+/* Makes it, or joins who does: then *ret_life is set and *ret_container is not. */
+static bool create_or_join(const Attempt *a, char **ret_container, DkrLife **ret_life,
+                           GError **error)
+{
+    gint64 until_us = spr_deadline_after(OTHER_LIMIT_MS);
+    while (!*ret_container && !*ret_life) {
+        g_autoptr(GError) why = NULL;
+        if (create_container(a, ret_container, &why))
+            return true;
+        if (dkr_failure_status(why) != 409) {
+            if (is_in_doubt(why))
+                take_back_lost(a);
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!join_other(a, until_us, ret_life, error))
+            return false;
+    }
+    return true;
+}
+
+/* The engine refused our start, and it runs: others adopted it, whose it is from now on. */
+static bool is_others(const Attempt *a, const char *container, const GError *why)
+{
+    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
+    json_auto_t *inspect = NULL;
+    return dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed") &&
+           dkr_container_inspect(a->context->client, container, &wait, &inspect, NULL) &&
+           json_is_true(json_object_get(json_object_get(inspect, "State"), "Running"));
 }
 
 /* One attempt, which leaves nothing when it fails. */
@@ -413,20 +508,14 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
     g_autoptr(GError) why = NULL;
     if (a->placement->use && !dkr_placement_prepare(a->context, a->placement, a->wait, error))
         return false;
-    if (!create_container(a, &container, &why)) {
-        if (dkr_failure_status(why) == 409) {
-            *ret_outcome = DKR_START_CONNECTED;
-            return resolve_conflict(a->context, a->options, a->name, a->wait, ret_life, error);
-        }
-        if (is_in_doubt(why))
-            take_back_lost(a);
-        g_propagate_error(error, g_steal_pointer(&why));
+    if (!create_or_join(a, &container, ret_life, error))
         return false;
-    }
-    *ret_outcome = DKR_START_CREATED;
-    if (run_container(a, container, ret_life, error))
+    *ret_outcome = container ? DKR_START_CREATED : DKR_START_CONNECTED;
+    if (!container || run_container(a, container, ret_life, &why))
         return true;
-    take_back(a->context, container, a->placement);
+    if (!is_others(a, container, why))
+        take_back(a, container);
+    g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
 
@@ -484,6 +573,7 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                     DkrStartOutcome *ret_outcome, GError **error)
 {
     int api_minor;
+    const char *architecture;
     g_autofree char *template_image = NULL;
     g_autofree char *template_workdir = NULL;
     g_autofree char *name = dkr_name_for_container(options->id, options->name);
@@ -505,7 +595,8 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                  .socket = &socket,
                  .wait = wait};
     if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error) ||
-        !dkr_placement_decide(options, image, &placement, error) ||
+        !ask_architecture(context, wait, &architecture, error) ||
+        !dkr_placement_decide(options, image, architecture, &placement, error) ||
         !dkr_socket_plan_new(context, options, &placement, &socket, error) ||
         !dkr_subpath_create(context, options, a.image, wait, error))
         return false;

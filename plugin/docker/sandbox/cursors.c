@@ -34,7 +34,6 @@ DkrCursors *dkr_cursors_new(DkrProcess *process, const DkrCursorsOwner *owner)
     cursors->owner = *owner;
     cursors->process = dkr_process_ref(process);
     cursors->wake_fd = cursors->stop_fd = -1;
-    cursors->over = dkr_process_failure(process) != NULL;
     for (int i = 0; i < 3; i++)
         cursors->of[i].fd = -1;
     g_mutex_init(&cursors->lock);

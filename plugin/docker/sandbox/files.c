@@ -247,9 +247,9 @@ static bool is_there(const DkrVenue *venue, const char *path, const SprWait *wai
 }
 
 static void remove_temporary(const DkrVenue *venue, const DkrLife *life, const char *path,
-                             bool by_archive)
+                             bool by_archive, const SprWait *call)
 {
-    SprWait wait = spr_wait_for(CLEANUP_LIMIT_MS);
+    SprWait wait = spr_wait_to_tidy(call, CLEANUP_LIMIT_MS);
     const char *args[] = {path, NULL};
     g_autoptr(GError) error = NULL;
     bool ok = true;
@@ -287,7 +287,7 @@ static bool replace(const DkrVenue *venue, const DkrLife *life, const DkrFileFac
                   : stream_to(venue, life, temporary, meter, wait, error);
     ok = ok && commit(venue, life, temporary, facts->path, mode_text, owner, meter, wait, error);
     if (!ok)
-        remove_temporary(venue, life, temporary, by_archive);
+        remove_temporary(venue, life, temporary, by_archive, wait);
     return ok;
 }
 

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#define KILL_LIMIT_MS (15 * 1000)
 /* An engine that is frozen is not waited for: the caller's own time may be over. */
 #define PING_LIMIT_MS 2000
 
@@ -70,7 +69,8 @@ static bool gather(void *ctx, const void *data, gsize size)
 }
 
 bool dkr_kill_tree(const DkrContext *context, const char *container, const char *user,
-                   const char *token, int signal, guint *ret_found, guint *ret_left, GError **error)
+                   const char *token, int signal, const SprWait *wait, guint *ret_found,
+                   guint *ret_left, GError **error)
 {
     g_autofree char *number = g_strdup_printf("%d", signal);
     const char *const argv[] = {"/bin/sh", "-c", script, "sh", token, number, NULL};
@@ -83,9 +83,9 @@ bool dkr_kill_tree(const DkrContext *context, const char *container, const char 
                           .out = {gather, text},
                           .is_helper = true};
     DkrCommandResult result;
-    SprWait ping = spr_wait_for(PING_LIMIT_MS), wait = spr_wait_for(KILL_LIMIT_MS);
+    SprWait ping = spr_wait_within(wait, PING_LIMIT_MS);
     if (!dkr_client_ping(context->client, &ping, error) ||
-        !dkr_command_run(context, container, &command, &wait, &result, error))
+        !dkr_command_run(context, container, &command, wait, &result, error))
         return false;
     if (sscanf(text->str, "found %u left %u", ret_found, ret_left) != 2)
         return spr_fail(error, SPR_E_IO, "kill-failed",

@@ -13,5 +13,5 @@
 /* Sends signal to the tree; SIGKILL stops it first until nothing new appears, and checks after.
  * *ret_found is how many processes it met, *ret_left how many were still alive after a SIGKILL. */
 bool dkr_kill_tree(const DkrContext *context, const char *container, const char *user,
-                   const char *token, int signal, guint *ret_found, guint *ret_left,
-                   GError **error);
+                   const char *token, int signal, const SprWait *wait, guint *ret_found,
+                   guint *ret_left, GError **error);

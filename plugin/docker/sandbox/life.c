@@ -1,9 +1,15 @@
 #include "sandbox/life.h"
 
 #include "base/error.h"
+#include "base/latch.h"
 #include "sandbox/layout.h"
+#include "sandbox/placement.h"
 
 #include <string.h>
+
+/* Most that a stop or destroy waits for transfers that it ended. A callback of the host may hold
+ * one for ever. */
+#define LEAVE_LIMIT_US (2 * G_USEC_PER_SEC)
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -15,7 +21,8 @@ static char **archive_mounts(json_t *mounts)
     GPtrArray *list = g_ptr_array_new();
     size_t i;
     json_t *mount;
-    json_array_foreach(mounts, i, mount) {
+    json_array_foreach(mounts, i, mount)
+    {
         const char *type = text(mount, "Type");
         const char *target = text(mount, "Destination");
         if (type && target && (strcmp(type, "volume") == 0 || strcmp(type, "bind") == 0))
@@ -25,27 +32,48 @@ static char **archive_mounts(json_t *mounts)
     return (char **)g_ptr_array_free(list, FALSE);
 }
 
-/* Its label tells whether a supervisor is in it and how it was started. */
-static DkrLink *find_link(const DkrContext *context, const DkrSandboxOptions *options,
-                          const json_t *inspect, DkrLinkSocket *socket)
+static bool is_of_reference(const json_t *labels)
+{
+    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 && !text(labels, "sprov.version");
+}
+
+/* Its label tells whether a supervisor is in it and how it was started. What the reference made has
+ * none yet. */
+static bool find_link(DkrLife *life, const DkrContext *context, const DkrSandboxOptions *options,
+                      const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
+                      GError **error)
 {
     const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
     const json_t *pid = json_object_get(json_object_get(inspect, "State"), "Pid");
     const char *label = text(labels, DKR_SUPERVISOR_LABEL);
-    if (!label || strcmp(options->supervisor, "off") == 0)
-        return NULL;
-    DkrLinkSpec spec = {.container = text(inspect, "Id"),
-                        .is_main = g_str_has_suffix(label, ":main"),
+    g_autofree char *program = NULL;
+    DkrLinkSpec spec = {.container = life->container,
+                        .kind = DKR_LINK_ADOPTED,
                         .is_required = strcmp(options->supervisor, "required") == 0,
                         .transport = options->transport,
                         .socket_path = text(labels, DKR_SOCKET_LABEL),
                         .pid = (pid_t)json_integer_value(pid),
                         .socket = socket};
-    return dkr_link_new(context, &spec);
+    if (strcmp(options->supervisor, "off") == 0) {
+        life->unlinked = g_strdup("it is switched off in the options");
+    } else if (label) {
+        spec.kind = g_str_has_suffix(label, ":main") ? DKR_LINK_MAIN : DKR_LINK_OURS;
+        program = g_strdup(DKR_SUPERVISOR_PROGRAM);
+    } else if (!is_of_reference(labels)) {
+        life->unlinked = g_strdup("its container was made without one");
+    } else if (!dkr_placement_adopt(context, inspect, wait, &program, &life->unlinked, error)) {
+        return false;
+    }
+    spec.program = program;
+    life->link = program ? dkr_link_new(context, &spec) : NULL;
+    return life->link || !spec.is_required ||
+           spr_fail(error, SPR_E_UNSUPPORTED, "no-supervisor", "supervisor: it is required, and %s",
+                    life->unlinked);
 }
 
 DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, DkrLinkSocket *socket, GError **error)
+                      const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
+                      GError **error)
 {
     const json_t *config = json_object_get(inspect, "Config");
     const char *id = text(inspect, "Id");
@@ -54,16 +82,19 @@ DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *option
         spr_fail(error, SPR_E_IO, "bad-answer", "the engine's record of a container is none");
         return NULL;
     }
-    DkrLife *life = g_new0(DkrLife, 1);
+    g_autoptr(DkrLife) life = g_new0(DkrLife, 1);
     g_atomic_ref_count_init(&life->refs);
+    g_mutex_init(&life->lock);
+    g_cond_init(&life->left);
     life->container = g_strdup(id);
     life->image = g_strdup(text(config, "Image"));
     life->workdir = g_strdup(workdir && *workdir == '/' ? workdir : "/");
     life->started = g_strdup(text(json_object_get(inspect, "State"), "StartedAt"));
-    life->link = find_link(context, options, inspect, socket);
     life->socket = g_strdup(text(json_object_get(config, "Labels"), DKR_SOCKET_LABEL));
     life->mounts = archive_mounts(json_object_get(inspect, "Mounts"));
-    return life;
+    if (!find_link(life, context, options, inspect, socket, wait, error))
+        return NULL;
+    return g_steal_pointer(&life);
 }
 
 DkrLife *dkr_life_ref(DkrLife *life)
@@ -76,7 +107,11 @@ void dkr_life_unref(DkrLife *life)
 {
     if (!life || !g_atomic_ref_count_dec(&life->refs))
         return;
+    spr_latch_unref(life->ending);
+    g_cond_clear(&life->left);
+    g_mutex_clear(&life->lock);
     dkr_link_free(life->link);
+    g_free(life->unlinked);
     g_free(life->container);
     g_free(life->image);
     g_free(life->workdir);
@@ -86,15 +121,63 @@ void dkr_life_unref(DkrLife *life)
     g_free(life);
 }
 
+char *dkr_life_unsupervised(const DkrLife *life)
+{
+    return life->link ? dkr_link_reason(life->link) : g_strdup(life->unlinked);
+}
+
 DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context)
 {
     return (DkrVenue){.context = context, .container = life->container, .link = life->link};
+}
+
+bool dkr_life_enter(DkrLife *life, const SprWait *wait, SprWait *ret_wait, GError **error)
+{
+    g_mutex_lock(&life->lock);
+    if (!life->ending)
+        life->ending = spr_latch_new();
+    SprLatch *ending = life->ending ? spr_latch_ref(life->ending) : NULL;
+    life->transfers += ending != NULL;
+    g_mutex_unlock(&life->lock);
+    *ret_wait = *wait;
+    ret_wait->gone = ending;
+    return ending ||
+           spr_fail(error, SPR_E_EXHAUSTED, "no-descriptor", "the process has no descriptor left");
+}
+
+void dkr_life_leave(DkrLife *life, const SprWait *entered)
+{
+    g_mutex_lock(&life->lock);
+    life->transfers--;
+    g_cond_broadcast(&life->left);
+    g_mutex_unlock(&life->lock);
+    spr_latch_unref(entered->gone);
+}
+
+void dkr_life_end_transfers(DkrLife *life)
+{
+    gint64 until_us = g_get_monotonic_time() + LEAVE_LIMIT_US;
+    g_mutex_lock(&life->lock);
+    if (!life->ending)
+        life->ending = spr_latch_new();
+    if (life->ending)
+        spr_latch_open(life->ending);
+    while (life->transfers > 0 && g_cond_wait_until(&life->left, &life->lock, until_us))
+        ;
+    g_mutex_unlock(&life->lock);
+}
+
+void dkr_life_go_on(DkrLife *life)
+{
+    g_mutex_lock(&life->lock);
+    g_clear_pointer(&life->ending, spr_latch_unref);
+    g_mutex_unlock(&life->lock);
 }
 
 char *dkr_life_absolute(const DkrLife *life, const char *path)
 {
     if (*path == '/')
         return g_strdup(path);
-    return g_strdup_printf("%s%s%s", life->workdir,
-                           g_str_has_suffix(life->workdir, "/") ? "" : "/", path);
+    return g_strdup_printf("%s%s%s", life->workdir, g_str_has_suffix(life->workdir, "/") ? "" : "/",
+                           path);
 }

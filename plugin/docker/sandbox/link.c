@@ -21,7 +21,8 @@ typedef struct {
 struct DkrLink {
     const DkrContext *context;
     char *container;
-    bool is_main;
+    DkrLinkKind kind;
+    char *program;
     bool is_required;
     char *transport;
     char *socket_path;
@@ -33,6 +34,7 @@ struct DkrLink {
     char *no_socket; /* why it can't be by socket */
     bool by_socket;
     GHashTable *entries; /* user, "" for the container's, to Entry */
+    bool proven;         /* it was reached once */
     char *broken;        /* why it cannot be reached at all */
 };
 
@@ -65,7 +67,8 @@ DkrLink *dkr_link_new(const DkrContext *context, const DkrLinkSpec *spec)
     DkrLink *link = g_new0(DkrLink, 1);
     link->context = context;
     link->container = g_strdup(spec->container);
-    link->is_main = spec->is_main;
+    link->kind = spec->kind;
+    link->program = g_strdup(spec->program);
     link->is_required = spec->is_required;
     link->transport = g_strdup(spec->transport);
     link->socket_path = g_strdup(spec->socket_path);
@@ -73,7 +76,7 @@ DkrLink *dkr_link_new(const DkrContext *context, const DkrLinkSpec *spec)
     link->pool = dkr_pool_new();
     if (spec->socket)
         link->direct = g_steal_pointer(&spec->socket->direct);
-    if (link->direct && link->is_main)
+    if (link->direct && link->kind == DKR_LINK_MAIN)
         dkr_direct_expect(link->direct, spec->pid);
     link->entries = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, entry_free);
     g_mutex_init(&link->lock);
@@ -92,6 +95,7 @@ void dkr_link_free(DkrLink *link)
     g_free(link->socket_path);
     g_free(link->transport);
     g_free(link->broken);
+    g_free(link->program);
     g_free(link->container);
     g_free(link);
 }
@@ -100,11 +104,10 @@ void dkr_link_free(DkrLink *link)
 static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
                        SprSupervisor **ret_supervisor, GError **error)
 {
-    const char *own[] = {DKR_SUPERVISOR_PROGRAM, "relay", DKR_SUPERVISOR_RUN_DIRECTORY, NULL};
-    if (*user || !link->is_main)
+    const char *own[] = {link->program, "relay", DKR_SUPERVISOR_RUN_DIRECTORY, NULL};
+    if (*user || link->kind != DKR_LINK_MAIN)
         own[1] = "start";
-    DkrExecSpec spec = {
-        .argv = own, .cwd = "/", .user = *user ? user : NULL, .with_stdin = true};
+    DkrExecSpec spec = {.argv = own, .cwd = "/", .user = *user ? user : NULL, .with_stdin = true};
     DkrClient *client = link->context->client;
     SprWait limited = spr_wait_within(wait, OPEN_LIMIT_MS);
     g_autofree char *id = NULL;
@@ -200,6 +203,7 @@ static bool open_entry(DkrLink *link, Entry *entry, const char *user, const SprW
     if (!*user)
         link->by_socket = by_socket;
     entry->opening = NULL;
+    link->proven |= ok;
     spr_latch_open(latch);
     spr_latch_unref(latch);
     return ok;
@@ -226,10 +230,12 @@ static bool get_locked(DkrLink *link, const char *user, const SprWait *wait,
     return true;
 }
 
-/* What says that the program cannot serve here at all, rather than not now. */
-static bool is_hopeless(const GError *why)
+/* What says that the program cannot serve here at all, rather than not now. In a container that was
+ * not made for it, any failure of the first attempt does. */
+static bool is_hopeless(const DkrLink *link, const GError *why, const SprWait *wait)
 {
-    return why->code == SPR_E_UNSUPPORTED || spr_error_is(why, SPR_E_IO, "no-supervisor");
+    return why->code == SPR_E_UNSUPPORTED || spr_error_is(why, SPR_E_IO, "no-supervisor") ||
+           (link->kind == DKR_LINK_ADOPTED && !link->proven && !spr_wait_is_over(wait));
 }
 
 bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
@@ -239,7 +245,7 @@ bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
     *ret_supervisor = NULL;
     g_mutex_lock(&link->lock);
     bool ok = link->broken || get_locked(link, user ? user : "", wait, ret_supervisor, &why);
-    if (!ok && is_hopeless(why) && !link->is_required && !needs_socket(link) && !user) {
+    if (!ok && is_hopeless(link, why, wait) && !link->is_required && !needs_socket(link) && !user) {
         link->broken = g_strdup(why->message);
         ok = true;
     }

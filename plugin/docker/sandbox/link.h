@@ -12,6 +12,12 @@
 
 typedef struct DkrLink DkrLink;
 
+typedef enum {
+    DKR_LINK_MAIN,   /* it runs already, as the container's main process */
+    DKR_LINK_OURS,   /* the first connection starts it */
+    DKR_LINK_ADOPTED /* so it does here, where nobody has seen it run yet */
+} DkrLinkKind;
+
 /* What is known of the socket when a container is made or started. */
 typedef struct {
     DkrDirect *direct; /* listens; NULL: none, or not yet */
@@ -23,7 +29,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(DkrLinkSocket, dkr_link_socket_clear)
 
 typedef struct {
     const char *container;
-    bool is_main;            /* it runs already; otherwise the first connection starts it */
+    DkrLinkKind kind;
+    const char *program;     /* its path inside */
     bool is_required;        /* its failure is an error, not a reason to do without */
     const char *transport;   /* "auto", "socket" or "stream" */
     const char *socket_path; /* what the container was made with, or NULL */

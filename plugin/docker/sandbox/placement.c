@@ -8,7 +8,6 @@
 #include "engine/volumes.h"
 #include "sandbox/layout.h"
 #include "sandbox/owner.h"
-#include "supervisor/embedded.h"
 
 #include <string.h>
 
@@ -29,7 +28,8 @@ static char **texts_of(json_t *array)
     GPtrArray *list = g_ptr_array_new();
     size_t i;
     json_t *value;
-    json_array_foreach(array, i, value) {
+    json_array_foreach(array, i, value)
+    {
         g_ptr_array_add(list, g_strdup(json_string_value(value)));
     }
     g_ptr_array_add(list, NULL);
@@ -49,140 +49,158 @@ static bool may_remount(const DkrSandboxOptions *options)
     return may;
 }
 
+/* Without the build's id: whoever destroys the sandbox finds it, whatever build made it. */
 char *dkr_placement_own_volume(const char *id)
 {
     g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, id, -1);
-    return g_strdup_printf(DKR_RESERVED_VOLUME_PREFIX "%s-%.*s", spr_supervisor_program_id(),
-                           OWN_DIGITS, digest);
+    return g_strdup_printf(DKR_RESERVED_VOLUME_PREFIX "own-%.*s", OWN_DIGITS, digest);
 }
 
-static char *reason_against(const DkrSandboxOptions *options, const json_t *image)
+/* The program runs on the engine's kernel, whatever the image is made for. NULL when there is one.
+ */
+static char *find_program(const char *architecture, SprProgram *ret_program)
 {
-    const char *architecture = json_string_value(json_object_get(image, "Architecture"));
-    if (strcmp(options->supervisor, "off") == 0)
-        return g_strdup("switched off in the options");
-    if (g_strcmp0(architecture, "amd64") != 0)
-        return g_strdup_printf("none is built for an image of architecture %s",
-                               architecture ? architecture : "unknown");
-    return NULL;
+    if (*architecture && spr_supervisor_program(architecture, ret_program))
+        return NULL;
+    return g_strdup_printf("none is built for engines of architecture %s",
+                           *architecture ? architecture : "unknown");
 }
 
 bool dkr_placement_decide(const DkrSandboxOptions *options, const json_t *image,
-                          DkrPlacement *ret_placement, GError **error)
+                          const char *architecture, DkrPlacement *ret_placement, GError **error)
 {
     json_t *config = json_object_get(image, "Config");
-    char *reason = reason_against(options, image);
+    const char *of_image = json_string_value(json_object_get(image, "Architecture"));
+    SprProgram program = {.id = "none"};
+    char *reason =
+        strcmp(options->supervisor, "off") == 0
+            ? g_strdup("switched off in the options")
+            : find_program(*architecture || !of_image ? architecture : of_image, &program);
     if (reason && strcmp(options->supervisor, "required") == 0) {
-        spr_fail(error, SPR_E_UNSUPPORTED, "no-supervisor",
-                 "supervisor: it is required, and %s", reason);
+        spr_fail(error, SPR_E_UNSUPPORTED, "no-supervisor", "supervisor: it is required, and %s",
+                 reason);
         g_free(reason);
         return false;
     }
     *ret_placement = (DkrPlacement){
         .use = !reason,
         .is_main = options->init.value,
+        .program = program,
         .volume_is_own = may_remount(options),
         .entrypoint = options->entrypoint ? g_strdupv(options->entrypoint)
                                           : texts_of(json_object_get(config, "Entrypoint")),
         .reason = reason,
     };
-    ret_placement->volume =
-        ret_placement->volume_is_own
-            ? dkr_placement_own_volume(options->id)
-            : g_strconcat(DKR_RESERVED_VOLUME_PREFIX, spr_supervisor_program_id(), NULL);
+    ret_placement->volume = ret_placement->volume_is_own
+                                ? dkr_placement_own_volume(options->id)
+                                : g_strconcat(DKR_RESERVED_VOLUME_PREFIX, program.id, NULL);
     return true;
 }
 
 /* -------------------------------------------------------------------------- filling */
 
-static json_t *labels(const DkrContext *context)
+/* program: the id of what is in it, or NULL. */
+static json_t *labels(const DkrContext *context, const char *program)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    return json_pack("{s:s, s:s, s:s, s:s}", "sprov.version", context->version, "sprov.created",
-                     created, "sprov.owner", dkr_owner(), DKR_SUPERVISOR_LABEL,
-                     spr_supervisor_program_id());
+    return json_pack("{s:s, s:s, s:s, s:s*}", "sprov.version", context->version, "sprov.created",
+                     created, "sprov.owner", dkr_owner(), DKR_SUPERVISOR_LABEL, program);
 }
 
 bool dkr_placement_prepare(const DkrContext *context, const DkrPlacement *placement,
                            const SprWait *wait, GError **error)
 {
-    json_auto_t *with = labels(context);
+    json_auto_t *with = labels(context, placement->program.id);
     return dkr_volume_ensure(context->client, placement->volume, with, wait, error);
 }
 
-static bool is_whole(const DkrContext *context, const char *container, const SprWait *wait,
-                     bool *ret_whole, GError **error)
+static bool is_whole(const DkrContext *context, const char *container, const char *path,
+                     const SprProgram *program, const SprWait *wait, bool *ret_whole,
+                     GError **error)
 {
-    size_t wanted;
     guint64 size = 0;
     g_autoptr(GError) why = NULL;
-    spr_supervisor_program(&wanted);
-    if (!dkr_archive_size(context->client, container, DKR_SUPERVISOR_PROGRAM, wait, &size, &why) &&
+    if (!dkr_archive_size(context->client, container, path, wait, &size, &why) &&
         dkr_failure_status(why) != 404) {
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
-    *ret_whole = !why && size == wanted;
+    *ret_whole = !why && size == program->size;
     return true;
 }
 
 typedef struct {
     const guint8 *data;
     gsize left;
-} Program;
+} Rest;
 
 static bool read_program(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
                          int *ret_again_fd, GError **error)
 {
-    Program *program = ctx;
-    *ret_size = MIN(program->left, capacity);
-    memcpy(buffer, program->data, *ret_size);
-    program->data += *ret_size;
-    program->left -= *ret_size;
+    Rest *rest = ctx;
+    *ret_size = MIN(rest->left, capacity);
+    memcpy(buffer, rest->data, *ret_size);
+    rest->data += *ret_size;
+    rest->left -= *ret_size;
     *ret_again_fd = -1;
     return true;
 }
 
-static bool put_program(const DkrContext *context, const char *container, const SprWait *wait,
-                        GError **error)
+typedef struct {
+    const char *name;
+    guint mode;
+} Folder;
+
+/* The program as file in directory, behind the folders, which are named from the innermost out. */
+static bool put_program(const DkrContext *context, const char *container, const char *directory,
+                        const char *file, const Folder *folders, const SprProgram *program,
+                        const SprWait *wait, GError **error)
 {
-    size_t size;
-    Program program = {.data = spr_supervisor_program(&size)};
-    program.left = size;
-    SprTarEntry entry = {.mode = 0555, .size = size, .mtime_ns = g_get_real_time() * 1000};
+    Rest rest = {program->bytes, program->size};
+    SprTarEntry entry = {.mode = 0555, .size = program->size, .mtime_ns = g_get_real_time() * 1000};
     g_autoptr(SprTarWriter) writer = NULL;
-    return spr_tar_writer_new(DKR_SUPERVISOR_FILE, &entry, read_program, &program, &writer,
-                              error) &&
-           dkr_archive_put(context->client, container, DKR_SUPERVISOR_BIN_DIRECTORY,
-                           spr_tar_writer_read, writer, wait, error);
+    if (!spr_tar_writer_new(file, &entry, read_program, &rest, &writer, error))
+        return false;
+    for (; folders->name; folders++) {
+        SprTarEntry folder = {
+            .is_directory = true, .mode = folders->mode, .mtime_ns = entry.mtime_ns};
+        if (!spr_tar_writer_prepend_directory(writer, folders->name, &folder, error))
+            return false;
+    }
+    return dkr_archive_put(context->client, container, directory, spr_tar_writer_read, writer, wait,
+                           error);
 }
 
 bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,
                           const SprWait *wait, char **ret_container, GError **error)
 {
-    json_auto_t *body = json_pack(
-        "{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image", image, "Cmd",
-        DKR_SUPERVISOR_PROGRAM, "Labels", labels(context), "HostConfig", "Mounts", "Type", "volume",
-        "Source", volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY, "VolumeOptions", "NoCopy", 1);
+    json_auto_t *body =
+        json_pack("{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image", image, "Cmd",
+                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, NULL), "HostConfig", "Mounts",
+                  "Type", "volume", "Source", volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY,
+                  "VolumeOptions", "NoCopy", 1);
     char *text = json_dumps(body, JSON_COMPACT);
     bool ok = dkr_container_create(context->client, NULL, NULL, text, wait, ret_container, error);
     free(text);
     return ok;
 }
 
-static bool fill(const DkrContext *context, const char *volume, const char *image,
+static bool fill(const DkrContext *context, const DkrPlacement *placement, const char *image,
                  const SprWait *wait, GError **error)
 {
+    static const Folder none[] = {{NULL, 0}};
     g_autofree char *helper = NULL;
-    SprWait cleanup = spr_wait_for(CLEANUP_LIMIT_MS);
     bool whole = false;
-    spr_log(&context->log, SPR_LOG_INFO, "supervisor", "filling the volume %s", volume);
-    if (!dkr_placement_helper(context, volume, image, wait, &helper, error))
+    spr_log(&context->log, SPR_LOG_INFO, "supervisor", "filling the volume %s", placement->volume);
+    if (!dkr_placement_helper(context, placement->volume, image, wait, &helper, error))
         return false;
     /* Another host may have been faster, and a container may be about to run what is there. */
-    bool ok = is_whole(context, helper, wait, &whole, error) &&
-              (whole || put_program(context, helper, wait, error));
+    bool ok = placement->volume_is_own || is_whole(context, helper, DKR_SUPERVISOR_PROGRAM,
+                                                   &placement->program, wait, &whole, error);
+    ok = ok && (whole || put_program(context, helper, DKR_SUPERVISOR_BIN_DIRECTORY,
+                                     DKR_SUPERVISOR_FILE, none, &placement->program, wait, error));
+    SprWait cleanup = spr_wait_to_tidy(wait, CLEANUP_LIMIT_MS);
     dkr_container_remove(context->client, helper, &cleanup, NULL);
     return ok;
 }
@@ -191,13 +209,66 @@ bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placemen
                          const char *container, const char *image, const SprWait *wait,
                          GError **error)
 {
+    const SprProgram *program = &placement->program;
     bool whole = false;
-    if (!is_whole(context, container, wait, &whole, error))
+    /* What lies in a volume of its own may be of another build. */
+    if (!placement->volume_is_own &&
+        !is_whole(context, container, DKR_SUPERVISOR_PROGRAM, program, wait, &whole, error))
         return false;
-    if (!whole && (!fill(context, placement->volume, image, wait, error) ||
-                   !is_whole(context, container, wait, &whole, error)))
+    if (!whole &&
+        (!fill(context, placement, image, wait, error) ||
+         !is_whole(context, container, DKR_SUPERVISOR_PROGRAM, program, wait, &whole, error)))
         return false;
-    return whole || spr_fail(error, SPR_E_IO, "no-supervisor",
-                             "the supervisor's program does not stay in the volume %s",
-                             placement->volume);
+    return whole ||
+           spr_fail(error, SPR_E_IO, "no-supervisor",
+                    "the supervisor's program does not stay in the volume %s", placement->volume);
+}
+
+/* ------------------------------------------------------------------------- adopting */
+
+/* The socket's folder is as /tmp: any user's supervisor meets its hosts there, and both ends see
+ * whose process the other one is. */
+static bool put_into_root(const DkrContext *context, const char *container, const char *path,
+                          const SprProgram *program, const SprWait *wait, GError **error)
+{
+    static const Folder folders[] = {{&DKR_SUPERVISOR_RUN_DIRECTORY[1], 01777},
+                                     {&DKR_SUPERVISOR_BIN_DIRECTORY[1], 0755},
+                                     {&DKR_RESERVED_DIRECTORY[1], 0755},
+                                     {NULL, 0}};
+    spr_log(&context->log, SPR_LOG_INFO, "supervisor", "putting it into the container %.12s",
+            container);
+    return put_program(context, container, "/", path + 1, folders, program, wait, error);
+}
+
+bool dkr_placement_adopt(const DkrContext *context, const json_t *inspect, const SprWait *wait,
+                         char **ret_program, char **ret_reason, GError **error)
+{
+    const char *container = json_string_value(json_object_get(inspect, "Id"));
+    const json_t *host = json_object_get(inspect, "HostConfig");
+    const char *architecture = "";
+    SprProgram program;
+    bool whole = false;
+    g_autoptr(GError) why = NULL;
+    *ret_program = NULL;
+    if (json_is_true(json_object_get(host, "ReadonlyRootfs"))) {
+        *ret_reason = g_strdup("its container was made without one, and its root is read-only");
+        return true;
+    }
+    if (dkr_client_architecture(context->client, wait, &architecture, &why) &&
+        (*ret_reason = find_program(architecture, &program)))
+        return true;
+    g_autofree char *path = why ? NULL : g_strdup_printf(DKR_SUPERVISOR_PROGRAM "-%s", program.id);
+    if (path && is_whole(context, container, path, &program, wait, &whole, &why) &&
+        (whole || put_into_root(context, container, path, &program, wait, &why))) {
+        *ret_program = g_steal_pointer(&path);
+        return true;
+    }
+    if (spr_wait_is_over(wait)) {
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    *ret_reason = g_strdup_printf("its container was made without one, and none could be put into "
+                                  "it: %s",
+                                  why->message);
+    return true;
 }

@@ -1,19 +1,22 @@
 /*
  * Getting the supervisor's program to an engine: a volume per build of it, filled once through the
  * archive API of a container that is created and never started, checked before every container that
- * uses it starts. Two hosts may do so at once. Blocking; any thread.
+ * uses it starts. Two hosts may do so at once. A container that the reference made has no such
+ * volume: there it goes into the root. Blocking; any thread.
  */
 #pragma once
 
 #include "options/sandbox.h"
 #include "sandbox/context.h"
+#include "supervisor/embedded.h"
 
 #include <jansson.h>
 
 typedef struct {
     bool use;
-    bool is_main; /* else an engine exec starts it */
-    char *volume; /* its own for a sandbox that could remount and change a shared one */
+    bool is_main;       /* else an engine exec starts it */
+    SprProgram program; /* for the engine's architecture */
+    char *volume;       /* its own for a sandbox that could remount and change a shared one */
     bool volume_is_own;
     char **entrypoint; /* of the image */
     char *reason;      /* why it is not used */
@@ -21,10 +24,10 @@ typedef struct {
 
 void dkr_placement_clear(DkrPlacement *placement);
 
-/* What options and image (GET /images/<name>/json) allow; SPR_E_UNSUPPORTED when it is required
- * and cannot be. Pure. */
+/* What options, image (GET /images/<name>/json) and the engine's architecture ("": not known, taken
+ * from the image) allow; SPR_E_UNSUPPORTED when it is required and cannot be. Pure. */
 bool dkr_placement_decide(const DkrSandboxOptions *options, const json_t *image,
-                          DkrPlacement *ret_placement, GError **error);
+                          const char *architecture, DkrPlacement *ret_placement, GError **error);
 
 /* The volume, with its labels, before the container that mounts it. */
 bool dkr_placement_prepare(const DkrContext *context, const DkrPlacement *placement,
@@ -40,6 +43,12 @@ bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placemen
  * archive API reads and writes there all the same. The caller removes it. */
 bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,
                           const SprWait *wait, char **ret_container, GError **error);
+
+/* Puts the program into a running container that was made without it, unless it is there already,
+ * with a folder for its socket. inspect is the engine's record of it. *ret_program is its path
+ * inside, or NULL and *ret_reason says why it can't be. False only when the wait was over. */
+bool dkr_placement_adopt(const DkrContext *context, const json_t *inspect, const SprWait *wait,
+                         char **ret_program, char **ret_reason, GError **error);
 
 /* The name of the volume of its own that the sandbox id has, when it has one. */
 char *dkr_placement_own_volume(const char *id);

@@ -1,7 +1,6 @@
 #include "sandbox/process_own.h"
 
 #include "base/error.h"
-#include "base/text.h"
 
 #include <string.h>
 
@@ -33,7 +32,6 @@ void dkr_process_unref(DkrProcess *process)
     dkr_life_unref(process->life);
     g_free(process->name);
     g_free(process->user);
-    g_free(process->failure);
     g_free(process);
 }
 
@@ -47,19 +45,14 @@ bool dkr_process_is_on_terminal(const DkrProcess *process)
     return process->on_terminal;
 }
 
-const char *dkr_process_failure(const DkrProcess *process)
-{
-    return process->failure;
-}
-
 /* -------------------------------------------------------------------------- connecting */
 
 static bool fail_unsupervised(const DkrLife *life, GError **error)
 {
-    g_autofree char *reason = life->link ? dkr_link_reason(life->link) : NULL;
+    g_autofree char *reason = dkr_life_unsupervised(life);
     return spr_fail(error, SPR_E_UNSUPPORTED, "needs-supervisor",
                     "processes need the supervisor, which this sandbox is without: %s",
-                    reason ? reason : "its container was made without one");
+                    reason ? reason : "it does not answer");
 }
 
 static bool get_supervisor(DkrLife *life, const char *user, const SprWait *wait,
@@ -128,29 +121,6 @@ bool dkr_process_may_reconnect(const SprWait *wait, guint *tries, GError **error
 
 /* ------------------------------------------------------------------------------- spawn */
 
-/* As a shell tells it: the command ran into its own absence. */
-static bool is_unrunnable(const GError *why, int *ret_code)
-{
-    bool missing = spr_error_is(why, SPR_E_NOT_FOUND, "command-not-found") ||
-                   spr_error_is(why, SPR_E_NOT_FOUND, "no-shell");
-    *ret_code = missing ? 127 : 126;
-    return missing || spr_error_is(why, SPR_E_DENIED, "command-not-executable");
-}
-
-static DkrProcess *unrunnable(const DkrContext *context, DkrLife *life, const SprSpawn *spawn,
-                              int code, const GError *why)
-{
-    g_autofree char *token = spr_random_hex(16);
-    const SprCommand *command = spawn->command;
-    DkrProcess *process =
-        process_new(context, life, NULL, g_strconcat(token, "-unrunnable", NULL));
-    process->failed_code = code;
-    process->failure =
-        g_strdup_printf("sprov: %s: %s\n", command->argv ? command->argv[0] : "/bin/sh",
-                        g_strerror(spr_error_extra(why)->native));
-    return process;
-}
-
 /* *ret_owner is the user whose supervisor has it then, NULL for the container's own. */
 static bool spawn_there(const DkrVenue *venue, const SprSpawn *spawn, const SprWait *wait,
                         SprSupervisor **ret_supervisor, const char **ret_owner, guint64 *ret_id,
@@ -188,22 +158,14 @@ bool dkr_process_spawn(const DkrContext *context, DkrLife *life, const SprSpawn 
 {
     DkrVenue venue = dkr_life_venue(life, context);
     g_autoptr(SprSupervisor) supervisor = NULL;
-    g_autoptr(GError) why = NULL;
     const char *owner;
     guint64 id;
-    int code;
     if (!get_supervisor(life, NULL, wait, &supervisor, error))
         return false;
     g_clear_pointer(&supervisor, spr_supervisor_unref);
-    DkrProcess *process;
-    if (spawn_there(&venue, spawn, wait, &supervisor, &owner, &id, &why)) {
-        process = process_new(context, life, owner, make_name(supervisor, id, owner));
-    } else if (is_unrunnable(why, &code)) {
-        process = unrunnable(context, life, spawn, code, why);
-    } else {
-        g_propagate_error(error, g_steal_pointer(&why));
+    if (!spawn_there(&venue, spawn, wait, &supervisor, &owner, &id, error))
         return false;
-    }
+    DkrProcess *process = process_new(context, life, owner, make_name(supervisor, id, owner));
     process->on_terminal = spawn->command->rows > 0 && spawn->command->columns > 0;
     *ret_process = process;
     return true;
@@ -248,10 +210,11 @@ static bool on_listed(void *ctx, const SprProcessInfo *info)
 {
     Listing *listing = ctx;
     g_autofree char *name = make_name(listing->supervisor, info->id, listing->user);
-    json_auto_t *object =
-        json_pack("{s:s, s:s, s:i, s:b, s:b, s:I}", "id", name, "command", info->command, "pid",
-                  (int)info->pid, "running", !info->ended, "terminal", info->on_terminal,
-                  "startedMs", (json_int_t)info->started_ms);
+    json_auto_t *object = json_pack("{s:s, s:s, s:b, s:b, s:I}", "id", name, "command",
+                                    info->command, "running", !info->ended, "terminal",
+                                    info->on_terminal, "startedMs", (json_int_t)info->started_ms);
+    if (info->pid > 0)
+        json_object_set_new(object, "pid", json_integer(info->pid));
     if (listing->user)
         json_object_set_new(object, "user", json_string(listing->user));
     if (info->ended) {

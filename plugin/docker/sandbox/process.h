@@ -31,9 +31,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrProcess, dkr_process_unref)
 const char *dkr_process_name(const DkrProcess *process);
 bool dkr_process_is_on_terminal(const DkrProcess *process);
 
-/* What the error stream of one that could not be run says; NULL for one that ran. */
-const char *dkr_process_failure(const DkrProcess *process);
-
 /* A live connection to it and its number there. */
 bool dkr_process_connect(DkrProcess *process, const SprWait *wait, SprSupervisor **ret_supervisor,
                          guint64 *ret_id, GError **error);

@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <string.h>
-
 #define CONNECT_LIMIT_MS (30 * 1000) /* of calls that do not wait otherwise */
 
 /* One question to the supervisor about a process. */
@@ -54,26 +52,6 @@ static bool ask(DkrProcess *process, const Question *q, const SprWait *wait, GEr
     }
 }
 
-/* ------------------------------------------------------------------- one that never ran */
-
-static bool check_known(DkrProcess *process, GError **error)
-{
-    return !g_atomic_int_get(&process->forgotten) ||
-           spr_fail(error, SPR_E_NOT_FOUND, "process-not-found", "the process %s was forgotten",
-                    process->name);
-}
-
-static bool read_failure(const DkrProcess *process, SprStream stream, guint64 *offset,
-                         void *buffer, gsize room, gsize *ret_count)
-{
-    gsize size = stream == SPR_STREAM_ERR || process->on_terminal ? strlen(process->failure) : 0;
-    gsize count = *offset < size ? MIN(room, size - (gsize)*offset) : 0;
-    memcpy(buffer, process->failure + (count ? *offset : 0), count);
-    *offset += count;
-    *ret_count = count;
-    return true;
-}
-
 /* ------------------------------------------------------------------------------- calls */
 
 static bool ask_wait(const Question *q, SprSupervisor *s, guint64 id, const SprWait *wait,
@@ -86,11 +64,7 @@ bool dkr_process_wait(DkrProcess *process, const SprWait *wait, bool nowait, Spr
                       GError **error)
 {
     Question q = {.ask = ask_wait, .nowait = nowait, .ret_exit = ret_exit};
-    if (!process->failure)
-        return ask(process, &q, wait, error);
-    *ret_exit =
-        (SprExit){.exit_code = process->failed_code, .err_bytes = strlen(process->failure)};
-    return check_known(process, error);
+    return ask(process, &q, wait, error);
 }
 
 static bool ask_kill(const Question *q, SprSupervisor *s, guint64 id, const SprWait *wait,
@@ -115,10 +89,7 @@ bool dkr_process_kill(DkrProcess *process, int signal, SprScope scope, gint64 gr
                   .signal = signal,
                   .scope = scope,
                   .grace_ms = grace_ms};
-    if (!process->failure)
-        return ask(process, &q, wait, error);
-    return check_known(process, error) && spr_fail(error, SPR_E_NOT_FOUND, "process-ended",
-                                                   "the process %s has ended", process->name);
+    return ask(process, &q, wait, error);
 }
 
 static bool ask_write(const Question *q, SprSupervisor *s, guint64 id, const SprWait *wait,
@@ -136,11 +107,7 @@ bool dkr_process_write(DkrProcess *process, const void *data, gsize size, gsize 
                   .data = data,
                   .size = size,
                   .ret_size = ret_written};
-    if (!process->failure)
-        return ask(process, &q, wait, error);
-    return check_known(process, error) &&
-           spr_fail(error, SPR_E_CONFLICT, "stdin-closed", "the process %s has ended",
-                    process->name);
+    return ask(process, &q, wait, error);
 }
 
 static bool ask_close(const Question *q, SprSupervisor *s, guint64 id, const SprWait *wait,
@@ -152,7 +119,7 @@ static bool ask_close(const Question *q, SprSupervisor *s, guint64 id, const Spr
 bool dkr_process_close_stdin(DkrProcess *process, const SprWait *wait, GError **error)
 {
     Question q = {.ask = ask_close};
-    return process->failure ? check_known(process, error) : ask(process, &q, wait, error);
+    return ask(process, &q, wait, error);
 }
 
 static bool ask_resize(const Question *q, SprSupervisor *s, guint64 id, const SprWait *wait,
@@ -165,10 +132,7 @@ bool dkr_process_resize(DkrProcess *process, guint16 rows, guint16 columns, cons
                         GError **error)
 {
     Question q = {.ask = ask_resize, .rows = rows, .columns = columns};
-    if (!process->failure)
-        return ask(process, &q, wait, error);
-    return check_known(process, error) && spr_fail(error, SPR_E_CONFLICT, "no-terminal",
-                                                   "the process %s has ended", process->name);
+    return ask(process, &q, wait, error);
 }
 
 static bool ask_read(const Question *q, SprSupervisor *s, guint64 id, const SprWait *wait,
@@ -189,10 +153,7 @@ bool dkr_process_read(DkrProcess *process, SprStream stream, guint64 *offset, vo
                   .buffer = buffer,
                   .size = room,
                   .ret_size = ret_count};
-    if (!process->failure)
-        return ask(process, &q, wait, error);
-    return check_known(process, error) &&
-           read_failure(process, stream, offset, buffer, room, ret_count);
+    return ask(process, &q, wait, error);
 }
 
 static bool ask_output(const Question *q, SprSupervisor *s, guint64 id, const SprWait *wait,
@@ -209,8 +170,7 @@ bool dkr_process_has_output(DkrProcess *process, SprStream stream, guint64 offse
     SprWait wait = spr_wait_for(CONNECT_LIMIT_MS);
     Question q = {.ask = ask_output, .nowait = true, .stream = stream, .offset = &offset};
     g_autoptr(GError) why = NULL;
-    return process->failure || ask(process, &q, &wait, &why) ||
-           !spr_error_is(why, SPR_E_WOULD_BLOCK, NULL);
+    return ask(process, &q, &wait, &why) || !spr_error_is(why, SPR_E_WOULD_BLOCK, NULL);
 }
 
 static bool ask_forget(const Question *q, SprSupervisor *s, guint64 id, const SprWait *wait,
@@ -222,10 +182,5 @@ static bool ask_forget(const Question *q, SprSupervisor *s, guint64 id, const Sp
 bool dkr_process_forget(DkrProcess *process, const SprWait *wait, GError **error)
 {
     Question q = {.ask = ask_forget, .only_once = true};
-    if (!process->failure)
-        return ask(process, &q, wait, error);
-    if (!check_known(process, error))
-        return false;
-    g_atomic_int_set(&process->forgotten, 1);
-    return true;
+    return ask(process, &q, wait, error);
 }

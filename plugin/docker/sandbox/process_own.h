@@ -12,9 +12,4 @@ struct DkrProcess {
     char *name;
     char *user; /* whose supervisor has it; NULL: the container's own */
     bool on_terminal;
-
-    /* One that could not be run is known here alone. */
-    int failed_code; /* 127 or 126; 0: it ran */
-    char *failure;
-    gint forgotten; /* atomic */
 };

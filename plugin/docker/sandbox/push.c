@@ -5,7 +5,6 @@
 #include "supervisor/client/watch.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -168,12 +167,7 @@ static void *run(void *data)
     wait_for_begin(push, &began);
     if (!began)
         return NULL;
-    const char *failure = dkr_process_failure(push->process);
-    if (failure)
-        deliver(push, dkr_process_is_on_terminal(push->process) ? SPR_STREAM_OUT : SPR_STREAM_ERR,
-                failure, strlen(failure));
-    else
-        follow(push);
+    follow(push);
     end_stream(push, SPR_STREAM_OUT);
     end_stream(push, SPR_STREAM_ERR);
     push->owner.ended(push->owner.ctx);

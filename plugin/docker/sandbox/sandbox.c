@@ -26,8 +26,8 @@ typedef enum {
     STATUS_ERROR
 } Status;
 
-static const char *const status_names[] = {"pending",  "starting",   "running",   "stopping",
-                                           "stopped",  "destroying", "destroyed", "error"};
+static const char *const status_names[] = {"pending", "starting",   "running",   "stopping",
+                                           "stopped", "destroying", "destroyed", "error"};
 
 struct DkrSandbox {
     const DkrContext *context;
@@ -37,6 +37,7 @@ struct DkrSandbox {
     Status status;
     DkrLife *life;        /* while it runs, as far as is known */
     SprLatch *transition; /* opens when the start, stop or destroy under way is over */
+    SprLatch *given_up;   /* opens when a start under way has to end before it is over */
     guint attempts;       /* starts that ended, */
     GError *last_failure; /* and how the last one did, NULL for well */
     bool ever_asked;      /* the engine may have a container of it */
@@ -84,14 +85,17 @@ const DkrSandboxOptions *dkr_sandbox_options(const DkrSandbox *sandbox)
 static bool fail_destroyed(const DkrSandbox *sandbox, GError **error)
 {
     return spr_fail(error, SPR_E_NOT_READY, "destroyed",
-                    "the sandbox \"%s\" was destroyed: create a new handle",
-                    sandbox->options->id);
+                    "the sandbox \"%s\" was destroyed: create a new handle", sandbox->options->id);
 }
 
-/* With the lock held. Waits until no transition is under way; the lock is released meanwhile. */
-static bool wait_for_transition(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+/* With the lock held. Waits until no transition is under way; the lock is released meanwhile. A
+ * stop or destroy ends a start rather than wait for it. */
+static bool wait_for_transition(DkrSandbox *sandbox, bool end_starts, const SprWait *wait,
+                                GError **error)
 {
     while (sandbox->transition) {
+        if (end_starts && sandbox->status == STATUS_STARTING)
+            spr_latch_open(sandbox->given_up);
         g_autoptr(SprLatch) latch = spr_latch_ref(sandbox->transition);
         g_mutex_unlock(&sandbox->lock);
         bool ok = spr_latch_wait(latch, wait, error);
@@ -104,11 +108,13 @@ static bool wait_for_transition(DkrSandbox *sandbox, const SprWait *wait, GError
 
 static bool begin_transition(DkrSandbox *sandbox, Status status, GError **error)
 {
-    SprLatch *latch = spr_latch_new();
-    if (!latch)
+    g_autoptr(SprLatch) over = spr_latch_new();
+    g_autoptr(SprLatch) given_up = spr_latch_new();
+    if (!over || !given_up)
         return spr_fail(error, SPR_E_EXHAUSTED, "no-descriptor",
                         "the process has no descriptor left");
-    sandbox->transition = latch;
+    sandbox->transition = g_steal_pointer(&over);
+    sandbox->given_up = g_steal_pointer(&given_up);
     sandbox->status = status;
     return true;
 }
@@ -116,6 +122,7 @@ static bool begin_transition(DkrSandbox *sandbox, Status status, GError **error)
 static void end_transition(DkrSandbox *sandbox, Status status)
 {
     SprLatch *latch = g_steal_pointer(&sandbox->transition);
+    g_clear_pointer(&sandbox->given_up, spr_latch_unref);
     sandbox->status = status;
     spr_latch_open(latch);
     spr_latch_unref(latch);
@@ -175,9 +182,19 @@ static LifeState ask_life(DkrSandbox *sandbox, const DkrLife *life, const SprWai
         return LIFE_PAUSED;
     if (json_is_true(json_object_get(state, "Restarting")))
         return LIFE_RESTARTS;
-    bool is_same = g_strcmp0(json_string_value(json_object_get(state, "StartedAt")),
-                             life->started) == 0;
+    bool is_same =
+        g_strcmp0(json_string_value(json_object_get(state, "StartedAt")), life->started) == 0;
     return is_same && json_is_true(json_object_get(state, "Running")) ? LIFE_RUNS : LIFE_OVER;
+}
+
+/* In place of what *error says. */
+static void fail_gone(const DkrSandbox *sandbox, const char *by, GError **error)
+{
+    g_clear_error(error);
+    spr_fail(error, SPR_E_NOT_READY, "sandbox-gone",
+             "the sandbox \"%s\" was stopped or removed %s: start it again", sandbox->options->id,
+             by);
+    spr_error_add_flags(error, SPR_ERROR_SANDBOX_GONE);
 }
 
 /* start() promises a sandbox that is ready, so what is remembered is not enough. */
@@ -213,7 +230,7 @@ static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     while (sandbox->status == STATUS_STARTING) {
         guint attempt = sandbox->attempts;
-        if (!wait_for_transition(sandbox, wait, error))
+        if (!wait_for_transition(sandbox, false, wait, error))
             return false;
         if (sandbox->attempts != attempt && sandbox->last_failure &&
             !spr_error_is_own_wish(sandbox->last_failure)) {
@@ -221,7 +238,7 @@ static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
             return false;
         }
     }
-    return wait_for_transition(sandbox, wait, error);
+    return wait_for_transition(sandbox, false, wait, error);
 }
 
 /* With the lock held, which is released while the engine works. */
@@ -237,11 +254,15 @@ static bool start_locked(DkrSandbox *sandbox, guint flags, const DkrStartHooks *
         return true;
     if (!spr_wait_check(wait, error) || !begin_transition(sandbox, STATUS_STARTING, error))
         return false;
+    SprWait until_given_up = *wait;
+    until_given_up.gone = sandbox->given_up;
     sandbox->ever_asked = true;
     g_mutex_unlock(&sandbox->lock);
     DkrLife *life = NULL;
     GError *failure = NULL;
-    bool ok = find_or_create(sandbox, flags, hooks, wait, &life, ret_outcome, &failure);
+    bool ok = find_or_create(sandbox, flags, hooks, &until_given_up, &life, ret_outcome, &failure);
+    if (!ok && spr_wait_is_gone(&until_given_up))
+        fail_gone(sandbox, "by another call", &failure);
     g_mutex_lock(&sandbox->lock);
     set_life(sandbox, life);
     sandbox->attempts++;
@@ -285,8 +306,7 @@ static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *h
         ok = fail_destroyed(sandbox, error);
     else if (!sandbox->life && !may_start(sandbox, ready_flags))
         ok = spr_fail(error, SPR_E_NOT_READY, "not-started",
-                      "the sandbox \"%s\" is not started: call start first",
-                      sandbox->options->id);
+                      "the sandbox \"%s\" is not started: call start first", sandbox->options->id);
     else if (!sandbox->life)
         ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
     if (ok)
@@ -307,8 +327,9 @@ static bool ends_soon(DkrSandbox *sandbox, const DkrLife *life, const SprWait *w
 /* Whether the attempt failed because the life it was made in is over; then it says so. */
 static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
 {
-    const char *id = sandbox->options->id;
-    if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
+    if (spr_error_is(*error, SPR_E_NOT_READY, "gone")) /* a stop or destroy of this handle */
+        fail_gone(sandbox, "by another call", error);
+    else if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
         lose_life(sandbox, life);
     if (dkr_failure_status(*error) == 0 && !spr_error_is(*error, SPR_E_IO, NULL))
         return false;
@@ -318,24 +339,21 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
         state = LIFE_OVER;
     if (state == LIFE_PAUSED) {
         g_clear_error(error);
-        spr_fail(error, SPR_E_NOT_READY, "paused",
-                 "the sandbox \"%s\" is paused: start resumes it", id);
+        spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox \"%s\" is paused: start resumes it",
+                 sandbox->options->id);
     }
     if (state == LIFE_RESTARTS) {
         g_clear_error(error);
         spr_fail(error, SPR_E_NOT_READY, "restarting",
                  "the main process of sandbox \"%s\" ended and the engine starts it again: start "
                  "waits for it",
-                 id);
+                 sandbox->options->id);
         spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     }
     if (state != LIFE_OVER)
         return false;
     lose_life(sandbox, life);
-    g_clear_error(error);
-    spr_fail(error, SPR_E_NOT_READY, "sandbox-gone",
-             "the sandbox \"%s\" was stopped or removed by somebody else: start it again", id);
-    spr_error_add_flags(error, SPR_ERROR_SANDBOX_GONE);
+    fail_gone(sandbox, "by somebody else", error);
     return true;
 }
 
@@ -379,14 +397,14 @@ static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret
     json_t *state = json_object_get(inspect, "State");
     if (!json_is_true(json_object_get(state, "Running")))
         return true;
-    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, NULL, error);
+    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, NULL, wait, error);
     return *ret_life != NULL;
 }
 
 /* With the lock held, which is released while the engine is asked. */
 static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
-    if (!wait_for_transition(sandbox, wait, error))
+    if (!wait_for_transition(sandbox, false, wait, error))
         return false;
     if (sandbox->status == STATUS_DESTROYED)
         return fail_destroyed(sandbox, error);
@@ -444,10 +462,18 @@ static bool locate(DkrSandbox *sandbox, const SprWait *wait, char **ret_containe
     return true;
 }
 
+static void end_transfers(DkrSandbox *sandbox)
+{
+    g_autoptr(DkrLife) life = get_life(sandbox);
+    if (life)
+        dkr_life_end_transfers(life);
+}
+
 static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     g_autofree char *container = NULL;
     g_autoptr(GError) why = NULL;
+    end_transfers(sandbox);
     if (!locate(sandbox, wait, &container, NULL, error))
         return false;
     if (!container ||
@@ -466,54 +492,50 @@ static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **
     g_autofree char *container = NULL;
     g_autofree char *socket = NULL;
     DkrClient *client = sandbox->context->client;
+    end_transfers(sandbox);
     if (!locate(sandbox, wait, &container, &socket, error))
         return false;
-    if (!container)
-        return true;
     g_autofree char *volume = dkr_placement_own_volume(sandbox->options->id);
-    if (!dkr_container_remove(client, container, wait, error))
+    if (container && !dkr_container_remove(client, container, wait, error))
         return false;
     dkr_socket_forget(socket);
     return dkr_volume_remove(client, volume, wait, error);
 }
 
-static void finish(DkrSandbox *sandbox, bool ok, Status status)
+static bool finish(DkrSandbox *sandbox, bool ok, Status status)
 {
     g_mutex_lock(&sandbox->lock);
     if (ok)
         set_life(sandbox, NULL);
+    else if (sandbox->life)
+        dkr_life_go_on(sandbox->life);
     end_transition(sandbox, ok ? status : STATUS_ERROR);
     g_mutex_unlock(&sandbox->lock);
+    return ok;
 }
 
 bool dkr_sandbox_stop(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     g_mutex_lock(&sandbox->lock);
-    bool ok = wait_for_transition(sandbox, wait, error);
+    bool ok = wait_for_transition(sandbox, true, wait, error);
     if (ok && sandbox->status == STATUS_DESTROYED)
         ok = fail_destroyed(sandbox, error);
     ok = ok && begin_transition(sandbox, STATUS_STOPPING, error);
     g_mutex_unlock(&sandbox->lock);
-    if (!ok)
-        return false;
-    ok = stop_container(sandbox, wait, error);
-    finish(sandbox, ok, STATUS_STOPPED);
-    return ok;
+    return ok && finish(sandbox, stop_container(sandbox, wait, error), STATUS_STOPPED);
 }
 
 bool dkr_sandbox_destroy(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
     g_mutex_lock(&sandbox->lock);
-    bool ok = wait_for_transition(sandbox, wait, error);
+    bool ok = wait_for_transition(sandbox, true, wait, error);
     bool done = ok && sandbox->status == STATUS_DESTROYED;
     bool ask = sandbox->ever_asked;
     ok = ok && (done || begin_transition(sandbox, STATUS_DESTROYING, error));
     g_mutex_unlock(&sandbox->lock);
     if (!ok || done)
         return ok;
-    ok = !ask || remove_container(sandbox, wait, error);
-    finish(sandbox, ok, STATUS_DESTROYED);
-    return ok;
+    return finish(sandbox, !ask || remove_container(sandbox, wait, error), STATUS_DESTROYED);
 }
 
 bool dkr_sandbox_is_destroyed(DkrSandbox *sandbox)
@@ -533,8 +555,7 @@ static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life)
         return g_strdup("switched off in the options");
     if (!life)
         return g_strdup("the sandbox is not running, as far as this handle knows");
-    return life->link ? dkr_link_reason(life->link)
-                      : g_strdup("its container was made without one");
+    return dkr_life_unsupervised(life);
 }
 
 static char *make_info(DkrSandbox *sandbox, const json_t *inspect, const json_t *stats)

@@ -234,14 +234,6 @@ guint8 *spr_codec_run(const SprCommand *command, const SprRunOptions *options, g
 
 /* ------------------------------------------------------------------------ start failures */
 
-int spr_codec_start_exit_code(int errno_value, guint step)
-{
-    if (step != SPR_WIRE_STEP_EXEC || errno_value == E2BIG || errno_value == EAGAIN ||
-        errno_value == ENOMEM)
-        return 0;
-    return errno_value == ENOENT ? 127 : 126;
-}
-
 static SprErrorCode code_of(int errno_value)
 {
     switch (errno_value) {

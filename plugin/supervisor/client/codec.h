@@ -32,6 +32,3 @@ guint8 *spr_codec_run(const SprCommand *command, const SprRunOptions *options, g
 
 /* What a START_FAILED means for the caller. */
 void spr_codec_start_error(const SprCommand *command, int errno_value, guint step, GError **error);
-
-/* 127 or 126 when it is a matter of the command itself, else 0. */
-int spr_codec_start_exit_code(int errno_value, guint step);

@@ -213,7 +213,7 @@ static bool on_start_failed(Exec *exec, const SprFrame *frame, GError **error)
     guint step;
     if (!spr_codec_start_failed(frame->payload, frame->header.size, &errno_value, &step))
         return spr_channel_break(exec->channel, "its failure makes no sense", error);
-    int code = spr_codec_start_exit_code(errno_value, step);
+    int code = spr_wire_start_exit_code(errno_value, (SprWireStep)step);
     if (code == 0) {
         spr_codec_start_error(exec->command, errno_value, step, error);
         return false;
@@ -293,6 +293,7 @@ static bool on_wait_over(Exec *exec, GError *why, GError **error)
 {
     bool cancelled = spr_error_is(why, SPR_E_CANCELLED, NULL);
     if (!cancelled && !spr_error_is(why, SPR_E_TIMEOUT, NULL)) {
+        end_tree(exec, NULL); /* whose end nobody waits for */
         exec->result.flags |= SPR_EXIT_UNCONFIRMED;
         g_propagate_error(error, why);
         return false;

@@ -123,14 +123,8 @@ static bool on_start_answer(SprChannel *channel, const SprSpawn *spawn, const Sp
     if (frame->header.type != SPR_WIRE_START_FAILED ||
         !spr_codec_start_failed(frame->payload, frame->header.size, &errno_value, &step))
         return spr_channel_break(channel, "it answered what was not asked", error);
-    if (spr_codec_start_exit_code(errno_value, step) == 0) {
-        spr_codec_start_error(spawn->command, errno_value, step, error);
-        return false;
-    }
-    bool missing = spr_codec_start_exit_code(errno_value, step) == 127;
-    return spr_fail_errno(error, missing ? SPR_E_NOT_FOUND : SPR_E_DENIED, errno_value,
-                          missing ? "command-not-found" : "command-not-executable",
-                          "the command \"%s\" can't be run", spawn->command->argv[0]);
+    spr_codec_start_error(spawn->command, errno_value, step, error);
+    return false;
 }
 
 bool spr_process_spawn(SprSupervisor *supervisor, const SprSpawn *spawn, const SprWait *wait,

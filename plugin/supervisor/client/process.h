@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
     guint64 id;
-    guint32 pid;
+    guint32 pid; /* 0: it could not be run */
     bool ended, on_terminal, takes_stdin;
     bool has_background; /* ended, but children of it live */
     SprExit exit;        /* once it ended */
@@ -40,8 +40,8 @@ typedef struct {
     char command[256]; /* shortened, for people */
 } SprProcessInfo;
 
-/* Returns once the command runs. 127 and 126 of a shell are SPR_E_NOT_FOUND and SPR_E_DENIED here.
- */
+/* Returns once the command runs. One that is missing or can't be executed is a process that has
+ * ended with 127 or 126, and its error stream says why. */
 bool spr_process_spawn(SprSupervisor *supervisor, const SprSpawn *spawn, const SprWait *wait,
                        guint64 *ret_id, GError **error);
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define DRAIN_MS 100
@@ -155,7 +156,7 @@ static void start_failed(SupConnection *connection, uint32_t channel, int error,
     SprWireWriter w = {payload, sizeof payload, false};
     spr_wire_put(&w, (uint32_t)error, 4);
     spr_wire_put(&w, step, 4);
-    sup_connection_send(
+    sup_connection_answer(
         connection,
         (SprWireHeader){.size = sizeof payload, .channel = channel, .type = SPR_WIRE_START_FAILED},
         payload);
@@ -279,14 +280,6 @@ bool sup_command_run(SupConnection *connection, uint32_t channel, SprWireReader 
     return true;
 }
 
-static void on_failed(SupCommand *command)
-{
-    const SupLaunch *launch = command->keeper->launch;
-    if (command->connection)
-        start_failed(command->connection, command->channel, launch->error, launch->step);
-    sup_command_free(command);
-}
-
 /* A spawned one leaves its connection here. */
 static void on_started(SupCommand *command)
 {
@@ -296,11 +289,11 @@ static void on_started(SupCommand *command)
         SprWireWriter w = {payload, sizeof payload, false};
         spr_wire_put(&w, command->id, 8);
         spr_wire_put(&w, (uint32_t)command->leader, 4);
-        sup_connection_send(command->connection,
-                            (SprWireHeader){.size = sizeof payload,
-                                            .channel = command->channel,
-                                            .type = SPR_WIRE_STARTED},
-                            payload);
+        sup_connection_answer(command->connection,
+                              (SprWireHeader){.size = sizeof payload,
+                                              .channel = command->channel,
+                                              .type = SPR_WIRE_STARTED},
+                              payload);
     }
     command->connection = NULL;
     sup_process_started(command);
@@ -314,6 +307,41 @@ static void lose_keeper(SupCommand *command)
     command->keeper = NULL;
     sup_timer_clear(&command->patience);
     sup_requests_killed(command, UINT32_MAX, ESRCH, false);
+}
+
+/* A spawned one that could not be run is a process as well: it printed why, and has ended. */
+static void end_unrunnable(SupCommand *command, int code)
+{
+    const SupLaunch *launch = command->keeper->launch;
+    SupStream *stream = command->terminal ? &command->out : &command->err;
+    char reason[sizeof launch->program + 128];
+    int size = snprintf(reason, sizeof reason, "sprov: %s: %s\n", launch->program,
+                        strerror(launch->error));
+    sup_stream_close(&command->out);
+    sup_stream_close(&command->err);
+    sup_kept_append(&stream->kept, reason, (size_t)size);
+    stream->offset = (uint64_t)size;
+    on_started(command);
+    lose_keeper(command);
+    command->result.status = code;
+    command->ended = true;
+    sup_command_settle(command);
+}
+
+static void on_failed(SupCommand *command)
+{
+    const SupLaunch *launch = command->keeper->launch;
+    /* No shell to run it is no command. */
+    bool no_shell = launch->step == SPR_WIRE_STEP_SHELL && launch->error == ENOENT;
+    int code =
+        spr_wire_start_exit_code(launch->error, no_shell ? SPR_WIRE_STEP_EXEC : launch->step);
+    if (command->id && code != 0) {
+        end_unrunnable(command, code);
+        return;
+    }
+    if (command->connection)
+        start_failed(command->connection, command->channel, launch->error, launch->step);
+    sup_command_free(command);
 }
 
 static void on_exited(SupCommand *command, const SupMessage *message)
@@ -374,9 +402,10 @@ void sup_command_message(SupCommand *command, const SupMessage *message)
     sup_command_settle(command);
 }
 
-void sup_command_lost(SupCommand *command)
+void sup_command_lost(SupCommand *command, bool ended_all)
 {
     lose_keeper(command);
+    command->unconfirmed |= !ended_all;
     if (command->id && command->connection) {
         /* Not even started, as far as its client knows. */
         start_failed(command->connection, command->channel, ECHILD, SPR_WIRE_STEP_KEEPER);

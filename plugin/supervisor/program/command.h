@@ -63,7 +63,7 @@ void sup_commands_orphan(SupConnection *connection);
 
 /* From its keeper. */
 void sup_command_message(SupCommand *command, const SupMessage *message);
-void sup_command_lost(SupCommand *command);
+void sup_command_lost(SupCommand *command, bool ended_all);
 
 /* From its streams. */
 void sup_command_output_came(SupCommand *command, uint8_t number);

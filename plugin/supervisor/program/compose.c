@@ -117,6 +117,7 @@ bool sup_run_compose(const SupRun *run, SupLaunch *launch, char text[SPR_WIRE_CO
         *at++ = (char *)next;
     *at++ = NULL;
     describe(first, run->n_argv, text);
+    snprintf(launch->program, sizeof launch->program, "%s", launch->argv[0]);
 
     launch->home_given = false;
     for (uint32_t i = 0; i < run->n_env; i++, next += strlen(next) + 1) {

@@ -86,6 +86,12 @@ bool sup_connection_send(SupConnection *connection, SprWireHeader header, const 
     return true;
 }
 
+void sup_connection_answer(SupConnection *connection, SprWireHeader header, const void *payload)
+{
+    if (!sup_connection_send(connection, header, payload))
+        connection->broken = true;
+}
+
 void sup_connection_done(SupConnection *connection, uint32_t channel, int error, uint16_t flags,
                          uint64_t value)
 {
@@ -94,7 +100,7 @@ void sup_connection_done(SupConnection *connection, uint32_t channel, int error,
     spr_wire_put(&w, (uint32_t)error, 4);
     spr_wire_put(&w, 0, 4);
     spr_wire_put(&w, value, 8);
-    sup_connection_send(
+    sup_connection_answer(
         connection,
         (SprWireHeader){
             .size = sizeof payload, .channel = channel, .type = SPR_WIRE_DONE, .flags = flags},
@@ -518,7 +524,8 @@ static void flush(SupConnection *connection)
         (connection->closing && pending(connection) == 0);
 }
 
-void sup_connections_flush(void)
+/* True when serving one gave something to another that had its turn before. */
+static bool flush_all(void)
 {
     for (SupLink *at = connections.all.next, *next; at != &connections.all; at = next) {
         next = at->next;
@@ -528,4 +535,16 @@ void sup_connections_flush(void)
         if (connection->broken)
             connection_close(connection);
     }
+    for (SupLink *at = connections.all.next; at != &connections.all; at = at->next) {
+        SupConnection *connection = SUP_CONTAINER(SupConnection, link, at);
+        if (connection->broken || (pending(connection) > 0 && connection->output.events == 0))
+            return true;
+    }
+    return false;
+}
+
+void sup_connections_flush(void)
+{
+    while (flush_all())
+        ;
 }

@@ -44,7 +44,11 @@ void sup_connections_flush(void);
  * sup_command_resume() and sup_request_resume() when there is. */
 bool sup_connection_send(SupConnection *connection, SprWireHeader header, const void *payload);
 
-/* DONE for a channel; there is always room for the answer to a frame just read. */
+/* What must not be lost: there is always room for the answer to a frame just read. A client that
+ * lets thousands of later ones wait as well loses the connection rather than one of them. */
+void sup_connection_answer(SupConnection *connection, SprWireHeader header, const void *payload);
+
+/* DONE for a channel. */
 void sup_connection_done(SupConnection *connection, uint32_t channel, int error, uint16_t flags,
                          uint64_t value);
 

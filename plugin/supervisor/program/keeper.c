@@ -27,6 +27,8 @@ enum {
 /* One command at a time, one thread: all state is here. */
 static struct {
     int control;
+    uint64_t mark;
+    bool inherits_orphans; /* else that no child is left proves nothing */
     SupLaunch *launch;
     int stdio[3]; /* the command's ends */
     sigset_t while_polling;
@@ -113,7 +115,8 @@ static bool finish_off(SprWireScope scope)
 {
     SupTree tree = tree_of(scope);
     keeper.killing = keeper.running;
-    bool sure = sup_tree_kill(&tree, reap_within);
+    bool sure =
+        sup_tree_kill(&tree, reap_within) && (keeper.inherits_orphans || scope != SPR_WIRE_TREE);
     if (!sure && scope == SPR_WIRE_TREE) {
         keeper.ended.flags |= SPR_WIRE_EXIT_UNCONFIRMED;
         keeper.again_at_ms = sup_after_ms(keeper.again_in_ms);
@@ -364,7 +367,7 @@ static bool get_ready(void)
         char bytes[CMSG_SPACE(sizeof fds)];
         struct cmsghdr align;
     } space = {{0}};
-    SupMessage message = {.type = SUP_READY};
+    SupMessage message = {.type = SUP_READY, .value = (int64_t)keeper.mark};
     struct iovec iov = {&message, sizeof message};
     struct msghdr msg = {.msg_iov = &iov,
                          .msg_iovlen = 1,
@@ -398,7 +401,7 @@ static void raise_oom_score(void)
     prctl(PR_SET_DUMPABLE, 0);
 }
 
-static void set_up(int control, SupLaunch *launch)
+static void set_up(int control, SupLaunch *launch, uint64_t mark)
 {
     keeper.control = 3;
     keeper.launch = launch;
@@ -408,9 +411,10 @@ static void set_up(int control, SupLaunch *launch)
         dup3(control, keeper.control, O_CLOEXEC);
     sup_close_from(keeper.control + 1);
     prctl(PR_SET_NAME, "sprov-keeper");
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    keeper.inherits_orphans = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
     raise_oom_score();
     sup_tree_open();
+    keeper.mark = sup_mark_self(mark) ? mark : 0;
 
     sigfillset(&keeper.while_polling);
     sigprocmask(SIG_SETMASK, &keeper.while_polling, NULL);
@@ -419,9 +423,9 @@ static void set_up(int control, SupLaunch *launch)
     signal(SIGPIPE, SIG_DFL); /* for the commands; we never write to a pipe */
 }
 
-_Noreturn void sup_keeper_main(int control, SupLaunch *launch)
+_Noreturn void sup_keeper_main(int control, SupLaunch *launch, uint64_t mark)
 {
-    set_up(control, launch);
+    set_up(control, launch, mark);
     for (;;) {
         if (!get_ready())
             _exit(1);

@@ -7,5 +7,5 @@
 
 #include "launch.h"
 
-/* The whole life of a keeper in the forked child. */
-_Noreturn void sup_keeper_main(int control, SupLaunch *launch);
+/* The whole life of a keeper in the forked child. mark: see sup_mark_self(). */
+_Noreturn void sup_keeper_main(int control, SupLaunch *launch, uint64_t mark);

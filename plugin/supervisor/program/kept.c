@@ -83,14 +83,16 @@ size_t sup_kept_copy(const SupKept *kept, uint64_t *offset, void *to, size_t roo
     return done;
 }
 
+/* What holds its process back has some room in any case: nothing else would set it free. */
 static bool grow(SupKept *kept)
 {
     size_t room = kept->room == 0 ? FIRST_ROOM : kept->room * 2;
+    bool must = kept->hold && kept->room == 0;
     if (room > kept->limit)
         room = kept->limit;
     if (room <= kept->room)
         return false;
-    while (used_by_all + (room - kept->room) > limit_of_all()) {
+    while (!must && used_by_all + (room - kept->room) > limit_of_all()) {
         if (!sup_process_drop_oldest_output())
             return false;
     }
@@ -112,6 +114,23 @@ static bool grow(SupKept *kept)
     kept->bytes = bytes;
     kept->room = room;
     return true;
+}
+
+void sup_kept_append(SupKept *kept, const void *bytes, size_t size)
+{
+    uint64_t end = kept->end + size;
+    if (kept->room < size && !(grow(kept) && kept->room >= size)) {
+        kept->start = kept->end = end;
+        return;
+    }
+    for (uint64_t at = kept->end; at < end;) {
+        size_t n = segment(kept, at, end);
+        memcpy(kept->bytes + at % kept->room, (const uint8_t *)bytes + (at - kept->end), n);
+        at += n;
+    }
+    kept->end = end;
+    if (end - kept->start > kept->room)
+        kept->start = end - kept->room;
 }
 
 static ssize_t count_only(SupKept *kept, int fd)

@@ -27,5 +27,8 @@ void sup_kept_clear(SupKept *kept);
  * leaves no room. */
 ssize_t sup_kept_fill(SupKept *kept, int fd, bool *ret_full);
 
+/* As if these few bytes had been printed. */
+void sup_kept_append(SupKept *kept, const void *bytes, size_t size);
+
 /* Copies from *offset, moved up to the oldest kept byte. */
 size_t sup_kept_copy(const SupKept *kept, uint64_t *offset, void *to, size_t room);

@@ -4,6 +4,7 @@
 #include "user.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -121,6 +122,17 @@ static bool set_home(SupLaunch *launch, const SupUser *user)
     return true;
 }
 
+/* An emulated kernel may make a fork() of a vfork() and come back at once, but the child still
+ * needs argv and has not told a failure yet. */
+static void wait_for_exec(int pipe[2])
+{
+    char byte;
+    close(pipe[1]);
+    while (read(pipe[0], &byte, 1) < 0 && errno == EINTR)
+        ;
+    close(pipe[0]);
+}
+
 bool sup_launch(SupLaunch *launch, const int stdio[3])
 {
     static char stack[CHILD_STACK] __attribute__((aligned(16)));
@@ -137,10 +149,17 @@ bool sup_launch(SupLaunch *launch, const int stdio[3])
     if (user.change && !launch->home_given)
         set_home(launch, &user);
 
+    int until_exec[2];
     Child child = {launch, stdio, &user, getpid()};
-    pid_t pid = clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
-    if (pid < 0) {
+    pid_t pid = pipe2(until_exec, O_CLOEXEC);
+    if (pid == 0) {
+        pid = clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
+        launch->error = pid < 0 ? errno : launch->error;
+        wait_for_exec(until_exec);
+    } else {
         launch->error = errno;
+    }
+    if (pid < 0) {
         launch->step = SPR_WIRE_STEP_FORK;
         return false;
     }

@@ -25,6 +25,8 @@ typedef struct {
     bool terminal;
     bool files; /* argv is a request about files, not a command */
 
+    char program[256]; /* what it is called in a message, maybe shortened */
+
     /* Answers. */
     int error; /* errno of what failed, 0 when the command runs */
     SprWireStep step;
@@ -38,7 +40,7 @@ typedef struct {
 typedef enum {
     SUP_START = 1,
     SUP_KILL = 2,
-    SUP_READY = 16,
+    SUP_READY = 16, /* value: the keeper's mark */
     SUP_STARTED = 17,
     SUP_FAILED = 18, /* see error and step of the region */
     SUP_EXITED = 19, /* the leader; once more with GONE when nothing of the tree is left */
@@ -56,7 +58,7 @@ typedef struct {
     uint32_t signal;
     uint32_t scope;
     uint32_t number; /* of a KILL; 1 << index of each descriptor of a START */
-    int64_t value;   /* grace ms, or duration us */
+    int64_t value;   /* grace ms, duration us, or a mark */
 } SupMessage;
 
 /* Starts the command of `launch` with these three descriptors; false with error and step set.

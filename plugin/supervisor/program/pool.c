@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ static struct {
     SupLink idle, busy; /* busy: with a command, or making its pipes */
     unsigned n_idle, n_starting;
     bool no_fork; /* the last try failed; until a child ends */
+    uint64_t last_mark;
     SupTimer trim;
 } pool;
 
@@ -51,6 +53,11 @@ void sup_pool_init(void)
     sup_list_init(&pool.idle);
     sup_list_init(&pool.busy);
     sup_timer_init(&pool.trim, trim);
+    /* Other users' supervisors mark their keepers as well. */
+    uint64_t base = 0;
+    if (getrandom(&base, sizeof base, 0) != sizeof base)
+        base = (uint64_t)sup_now_ms() << 32;
+    pool.last_mark = SUP_MARK_LEAST | (base >> 2 & ~(uint64_t)UINT32_MAX);
 }
 
 bool sup_pool_is_low(void)
@@ -119,9 +126,10 @@ static bool receive(SupKeeper *keeper, bool *ready)
     ssize_t n = recvmsg(keeper->control.fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n != sizeof message)
         return false;
-    if (message.type == SUP_READY)
+    if (message.type == SUP_READY) {
+        keeper->mark = (uint64_t)message.value;
         *ready = take_stdio(keeper, &msg);
-    else
+    } else
         on_message(keeper, &message);
     return true;
 }
@@ -145,9 +153,10 @@ static SupKeeper *keeper_new(void)
     SupKeeper *keeper = calloc(1, sizeof *keeper);
     SupLaunch *launch = mmap(NULL, SUP_REGION_SIZE, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    pool.last_mark++;
     pid_t pid = keeper && launch != MAP_FAILED ? fork() : -1;
     if (pid == 0)
-        sup_keeper_main(pair[1], launch);
+        sup_keeper_main(pair[1], launch, pool.last_mark);
     close(pair[1]);
     if (pid < 0) {
         int error = errno;
@@ -280,12 +289,16 @@ static SupReap nap_instead(int wait_ms)
 }
 
 /* Its leader got SIGKILL with it. What else it had is ours now, mixed with the orphans of others:
- * the session tells it. */
-static void end_remains(pid_t leader)
+ * its mark tells it, or a part of it the session. False when some may live on. */
+static bool end_remains(const SupKeeper *keeper)
 {
-    SupTree tree = {.root = getpid(), .leader = leader, .session = true};
-    if (leader > 0)
-        sup_tree_kill(&tree, nap_instead);
+    SupTree tree = {.root = getpid(),
+                    .leader = keeper->launch->leader,
+                    .mark = keeper->mark,
+                    .session = keeper->mark == 0};
+    if (tree.session && tree.leader <= 0)
+        return false;
+    return sup_tree_kill(&tree, nap_instead) && !tree.session;
 }
 
 bool sup_keeper_end(SupKeeper *keeper)
@@ -322,13 +335,14 @@ bool sup_pool_ended(pid_t pid)
     while (receive(keeper, &ready))
         ;
     struct SupCommand *command = keeper->command;
+    bool sure = true;
     if (command) {
-        end_remains(keeper->launch->leader);
+        sure = end_remains(keeper);
         keeper_free(keeper);
     }
     distrust_waiting();
     if (command)
-        sup_command_lost(command);
+        sup_command_lost(command, sure);
     return true;
 }
 

@@ -13,6 +13,7 @@ typedef struct {
     SupLink link;
     SupWatch control;
     pid_t pid;
+    uint64_t mark; /* that all it starts bears; 0: none */
     SupLaunch *launch;
     int stdio[3]; /* the server's ends of the next command's pipes; the taker makes them its own */
     struct SupCommand *command;

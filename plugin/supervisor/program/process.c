@@ -40,14 +40,16 @@ void sup_process_started(SupCommand *command)
     sup_list_append(at, &command->link);
 }
 
-static SupCommand *oldest_ended(void)
+/* The one whose end is longest ago, however long ago it began. */
+static SupCommand *first_to_expire(void)
 {
+    SupCommand *first = NULL;
     for (SupLink *at = processes.next; at != &processes; at = at->next) {
         SupCommand *command = SUP_CONTAINER(SupCommand, link, at);
-        if (command->answered)
-            return command;
+        if (command->answered && (!first || command->expiry.at_ms < first->expiry.at_ms))
+            first = command;
     }
-    return NULL;
+    return first;
 }
 
 void sup_process_ended(SupCommand *command)
@@ -56,7 +58,7 @@ void sup_process_ended(SupCommand *command)
     sup_timer_set(&command->expiry, KEPT_FOR_MS);
     sup_requests_ended(command);
     if (n_ended > KEPT_AT_MOST)
-        sup_process_forget(oldest_ended());
+        sup_process_forget(first_to_expire());
 }
 
 SupCommand *sup_process_after(uint64_t id)

@@ -15,14 +15,16 @@
 
 #define WAIT_FOR_SERVER_MS 10000
 
+/* Anybody may have put a socket of that name there: what answers must be our own user's. */
 static int connect_to(const struct sockaddr_un *name)
 {
     int64_t until = sup_after_ms(WAIT_FOR_SERVER_MS);
     for (;;) {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0 || connect(fd, (const struct sockaddr *)name, sizeof *name) == 0)
+        bool connected = fd >= 0 && connect(fd, (const struct sockaddr *)name, sizeof *name) == 0;
+        if (fd < 0 || (connected && sup_peer_is_own(fd)))
             return fd;
-        int error = errno;
+        int error = connected ? EACCES : errno;
         close(fd);
         errno = error;
         if ((error != ENOENT && error != ECONNREFUSED) || sup_now_ms() >= until)

@@ -259,11 +259,11 @@ static void put_process(SupConnection *connection, uint32_t channel, const SupCo
         spr_wire_put(&w, kept[i]->end, 8);
     }
     spr_wire_put_bytes(&w, command->text, strlen(command->text) + 1);
-    sup_connection_send(connection,
-                        (SprWireHeader){.size = (uint32_t)(sizeof payload - w.left),
-                                        .channel = channel,
-                                        .type = SPR_WIRE_PROCESS},
-                        payload);
+    sup_connection_answer(connection,
+                          (SprWireHeader){.size = (uint32_t)(sizeof payload - w.left),
+                                          .channel = channel,
+                                          .type = SPR_WIRE_PROCESS},
+                          payload);
 }
 
 static void list(SupConnection *connection, uint32_t channel, uint64_t after)
@@ -288,6 +288,7 @@ static void read_kept(SupConnection *connection, SupCommand *command, SprWireHea
     if (header.flags & SPR_WIRE_TAKE && request.offset > kept->taken) {
         kept->taken = request.offset < kept->end ? request.offset : kept->end;
         sup_stream_pump(stream);
+        sup_command_settle(command);
     }
     answer_or_park(connection, command, &request);
 }

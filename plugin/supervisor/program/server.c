@@ -78,18 +78,22 @@ void sup_timer_clear(SupTimer *timer)
     sup_list_remove(&timer->link);
 }
 
-/* Fires what is due; returns the time to the next in ms, -1 for none. */
-static int run_timers(void)
+/* In ms; -1 for never. */
+static int time_to_next_timer(void)
 {
-    while (!sup_list_is_empty(&server.timers)) {
+    if (sup_list_is_empty(&server.timers))
+        return -1;
+    int64_t left = SUP_CONTAINER(SupTimer, link, server.timers.next)->at_ms - sup_now_ms();
+    return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+}
+
+static void run_timers(void)
+{
+    while (time_to_next_timer() == 0) {
         SupTimer *timer = SUP_CONTAINER(SupTimer, link, server.timers.next);
-        int64_t left = timer->at_ms - sup_now_ms();
-        if (left > 0)
-            return left > 3600000 ? 3600000 : (int)left;
         sup_list_remove(&timer->link);
         timer->fire(timer);
     }
-    return -1;
 }
 
 bool sup_socket_name(const char *directory, struct sockaddr_un *name)
@@ -108,8 +112,8 @@ static bool someone_answers(const struct sockaddr_un *name)
     return answers;
 }
 
-/* Only a peer of our own user; the file's mode says the same, unless the sandbox changed it. */
-static bool is_own(int fd)
+/* The file's mode says the same, unless the sandbox changed it. */
+bool sup_peer_is_own(int fd)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
@@ -132,7 +136,7 @@ static void on_connect(SupWatch *watch, uint32_t events)
     }
     if (fd < 0)
         return;
-    if (is_own(fd))
+    if (sup_peer_is_own(fd))
         sup_connection_open(fd);
     else
         close(fd);
@@ -236,14 +240,14 @@ static void serve_round(void)
     sup_connections_flush();
 }
 
-/* Forking keepers is for when there is nothing else to do. */
+/* Forking keepers is for when there is nothing else to do. A flush may set timers. */
 static void serve(void)
 {
     while (!server.stopping) {
-        int timeout = run_timers();
+        run_timers();
         sup_connections_flush();
         bool refill = sup_pool_is_low();
-        int n = epoll_wait(server.epoll, server.round, ROUND, refill ? 0 : timeout);
+        int n = epoll_wait(server.epoll, server.round, ROUND, refill ? 0 : time_to_next_timer());
         server.round_size = n > 0 ? n : 0;
         serve_round();
         if (refill && n == 0)

@@ -33,6 +33,9 @@ void sup_timer_clear(SupTimer *timer);
 struct sockaddr_un;
 bool sup_socket_name(const char *directory, struct sockaddr_un *name);
 
+/* Whether the other end of the socket is a process of our own user. */
+bool sup_peer_is_own(int fd);
+
 /* Listens in `directory`; -1 with errno, EADDRINUSE when another server answers there. */
 int sup_server_listen(const char *directory);
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,24 +50,49 @@ static bool parse_stat(char *text, Process *process)
     return true;
 }
 
-static bool read_stat(const char *name, Process *process)
+/* The start of /proc/PID/FILE, NUL-terminated. */
+static bool read_file(pid_t pid, const char *file, char *text, size_t room)
 {
-    char text[512], path[32];
-    size_t size = strlen(name);
-    if (size > 12)
-        return false;
-    memcpy(path, name, size);
-    memcpy(path + size, "/stat", 6);
+    char path[32];
+    snprintf(path, sizeof path, "%d/%s", (int)pid, file);
     int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
+    ssize_t n = read(fd, text, room - 1);
     close(fd);
     if (n <= 0)
         return false;
     text[n] = '\0';
+    return true;
+}
+
+static bool read_stat(const char *name, Process *process)
+{
+    char text[512];
     process->pid = (pid_t)atoi(name);
-    return parse_stat(text, process);
+    return read_file(process->pid, "stat", text, sizeof text) && parse_stat(text, process);
+}
+
+/* "Max realtime timeout SOFT HARD us" */
+static bool has_mark(pid_t pid, uint64_t mark)
+{
+    static const char line[] = "Max realtime timeout";
+    char text[4096];
+    char *at = read_file(pid, "limits", text, sizeof text) ? strstr(text, line) : NULL;
+    if (!at)
+        return false;
+    at += sizeof line - 1;
+    strtoull(at, &at, 10);
+    return strtoull(at, NULL, 10) == mark;
+}
+
+bool sup_mark_self(uint64_t mark)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_RTTIME, &limit) < 0 || limit.rlim_max != RLIM_INFINITY)
+        return false;
+    limit.rlim_cur = limit.rlim_max = mark;
+    return setrlimit(RLIMIT_RTTIME, &limit) == 0 && has_mark(getpid(), mark);
 }
 
 struct linux_dirent {
@@ -136,6 +162,8 @@ static bool is_meant(const SupTree *tree, const Process *process)
         return process->group == tree->leader;
     if (tree->scope == SPR_WIRE_LEADER)
         return process->pid == tree->leader;
+    if (tree->mark)
+        return has_mark(process->pid, tree->mark);
     return !tree->session || process->session == tree->leader;
 }
 
@@ -197,10 +225,10 @@ static void stop_pass(const SupTree *tree, unsigned *ret_running, unsigned *ret_
     *ret_stuck = stuck;
 }
 
-static void stop_all(const SupTree *tree)
+static void stop_all(const SupTree *tree, int64_t until)
 {
     unsigned running = 0, stuck = 0, before = ~0u;
-    for (int pass = 0; pass < MAX_PASSES; pass++) {
+    for (int pass = 0; pass < MAX_PASSES && sup_now_ms() < until; pass++) {
         stop_pass(tree, &running, &stuck);
         if (running == 0 && (stuck == 0 || stuck == before))
             return;
@@ -217,14 +245,15 @@ bool sup_tree_kill(const SupTree *tree, SupReap (*reap)(int wait_ms))
     SupTreeCount count;
     do {
         if (proc_fd >= 0)
-            stop_all(tree);
+            stop_all(tree, until);
         count = sup_tree_signal(tree, SIGKILL);
         SupReap reaped;
         while ((reaped = reap(10)) == SUP_REAPED)
             ;
         if (reaped == SUP_NO_CHILD)
             return true;
-        bool reaps_all = tree->scope == SPR_WIRE_TREE && !tree->session && tree->root == getpid();
+        bool reaps_all =
+            tree->scope == SPR_WIRE_TREE && !tree->session && !tree->mark && tree->root == getpid();
         if (!reaps_all && sup_tree_signal(tree, 0).alive == 0)
             return true;
     } while (sup_now_ms() < until && (count.alive == 0 || count.alive > count.denied));

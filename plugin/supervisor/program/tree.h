@@ -13,12 +13,19 @@
  * groups can be reached. */
 void sup_tree_open(void);
 
+/* A mark that every process started from now on inherits and that an unprivileged one can't raise
+ * again: a hard RLIMIT_RTTIME so high that it means nothing. Unlike parents, sessions and
+ * environments it outlives the keeper. False where it can't be set or seen. */
+#define SUP_MARK_LEAST ((uint64_t)1 << 62)
+bool sup_mark_self(uint64_t mark);
+
 /* Which descendants of root are meant. */
 typedef struct {
     pid_t root;
     pid_t leader;       /* of the command */
     SprWireScope scope; /* GROUP and LEADER by their numbers, still descendants only */
     bool session;       /* TREE, but only of the leader's session */
+    uint64_t mark;      /* TREE, but only with this mark; 0: any */
 } SupTree;
 
 typedef struct {
