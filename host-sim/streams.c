@@ -1,6 +1,7 @@
 #include "streams.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -88,7 +89,8 @@ void hs_source_init(HsSource *source, int fd, bool sized)
 {
     struct stat st;
     *source = (HsSource){.source = SPROV_INIT(sprov_source), .fd = fd, .left = UINT64_MAX};
-    source->source.fd = fd;
+    /* 0 means none there, so standard input has another number; it stays open like that one. */
+    source->source.fd = fd > 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
     source->source.ctx = source;
     source->source.read = source_read;
     off_t at = sized && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;

@@ -67,6 +67,7 @@ start_private_engine() {
         count_failure "engine $1 did not come up"
         return 1
     }
-    export DOCKER_HOST
+    # Where both see it, so that sandboxes are reached by socket.
+    export DOCKER_HOST XDG_STATE_HOME=$shared/state
     [ -n "$ran" ] || started+=("$1")
 }

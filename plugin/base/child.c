@@ -2,11 +2,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/posixspawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
@@ -21,31 +21,6 @@ struct SprChild {
     int complaint_fd;
     GString *complaint; /* its end */
 };
-
-extern char **environ;
-
-static int spawn(const char *const *argv, int talk_fd, int complaint_fd, pid_t *ret_pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t all, none;
-    sigfillset(&all);
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, talk_fd, 0);
-    posix_spawn_file_actions_adddup2(&actions, talk_fd, 1);
-    posix_spawn_file_actions_adddup2(&actions, complaint_fd, 2);
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-    int why = posix_spawnp(ret_pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return why;
-}
 
 static bool fail_descriptor(GError **error)
 {
@@ -77,7 +52,7 @@ bool spr_child_start(const char *const *argv, int fd, SprChild **ret_child, GErr
         return fail_descriptor(error);
     if (!lift(complaint, error))
         return false;
-    int why = spawn(argv, fd, complaint[1], &pid);
+    int why = spr_spawn(argv, NULL, fd, fd, complaint[1], &pid);
     close(complaint[1]);
     if (why != 0) {
         close(complaint[0]);

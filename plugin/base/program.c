@@ -1,11 +1,12 @@
 #include "base/program.h"
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/posixspawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,13 +15,10 @@
 /* A pipe of which both ends are above the standard streams, which a host may have closed. */
 static bool make_pipe(int ends[2])
 {
-    int low[2];
-    if (pipe2(low, O_CLOEXEC) < 0)
+    if (pipe2(ends, O_CLOEXEC) < 0)
         return false;
-    for (int i = 0; i < 2; i++) {
-        ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 3);
-        close(low[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        ends[i] = spr_fd_above_standard(ends[i]);
     return ends[0] >= 0 && ends[1] >= 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
@@ -29,31 +27,6 @@ static void close_end(int *fd)
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
-}
-
-static int spawn(const char *const *argv, const char *const *environment, int out, int err,
-                 pid_t *ret_pid)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t all, none;
-    sigfillset(&all);
-    sigemptyset(&none);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, out, 1);
-    posix_spawn_file_actions_adddup2(&actions, err, 2);
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
-    int rc = posix_spawnp(ret_pid, argv[0], &actions, &attributes, (char *const *)argv,
-                          (char *const *)environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return rc;
 }
 
 /* Reads what is there; closes the descriptor at its end. */
@@ -124,7 +97,7 @@ bool spr_program_run(const char *const *argv, const char *const *environment, co
     g_auto(SprProgramResult) result = {g_string_new(NULL), g_string_new(NULL), -1};
     pid_t pid = 0;
     bool made = make_pipe(out) && make_pipe(err);
-    int why = made ? spawn(argv, environment, out[1], err[1], &pid) : errno;
+    int why = made ? spr_spawn(argv, environment, -1, out[1], err[1], &pid) : errno;
     close_end(&out[1]);
     close_end(&err[1]);
     bool ok = false;

@@ -9,6 +9,11 @@ char *spr_shell_quote(const char *text)
                                "._/=:@-";
     if (text[0] != '\0' && strspn(text, bare) == strlen(text))
         return g_strdup(text);
+    return spr_shell_quote_always(text);
+}
+
+char *spr_shell_quote_always(const char *text)
+{
     GString *out = g_string_new("'");
     for (const char *p = text; *p; p++) {
         if (*p == '\'')

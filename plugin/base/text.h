@@ -10,6 +10,9 @@
 /* 'text' for a POSIX shell: bare when only [A-Za-z0-9._/=:@-], else single-quoted. */
 char *spr_shell_quote(const char *text);
 
+/* The same without the first case. */
+char *spr_shell_quote_always(const char *text);
+
 /* Percent-encodes everything but unreserved characters; for query values and path segments. */
 char *spr_url_escape(const char *text);
 

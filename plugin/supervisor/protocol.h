@@ -132,7 +132,7 @@ enum {
     SPR_WIRE_RUN_STDIN = 1u << 3,        /* fed by the client; else end of file at once */
     SPR_WIRE_RUN_HOLD = 1u << 4,         /* detached: wait rather than drop */
     SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5, /* detached: retain 0 bytes; else 0 means the default */
-    SPR_WIRE_RUN_FILES = 1u << 6,        /* no command but a request of filerecords.h; alone */
+    SPR_WIRE_RUN_FILES = 1u << 6,        /* no command but a request of filerecords.h */
     SPR_WIRE_RUN_PIPES = 1u << 7 /* two descriptors come with it: the command's output and errors */
 };
 

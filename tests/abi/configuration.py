@@ -24,7 +24,7 @@ def type_of(node, root):
     if "$ref" in node:
         return "object" if node["$ref"].endswith(".json") else type_of(resolve(node, root), root)
     if "anyOf" in node:
-        return " or ".join(type_of(one, root) for one in node["anyOf"])
+        return " or ".join(dict.fromkeys(type_of(one, root) for one in node["anyOf"]))
     if "const" in node:
         return f'`"{node["const"]}"`'
     if "enum" in node:

@@ -1,18 +1,21 @@
 #!/bin/bash
 # repositories.sh: templates of Git repositories, public and private, from a server with a CA of its
 # own; prints TAP. Needs the engine of DOCKER_HOST on this machine, with debian:bookworm-slim.
+# shellcheck disable=SC2016 # commands are expanded where they run
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/engines/lib.sh
 . tests/engines/lib.sh
+# shellcheck source=tests/checks/tap.bash
+. tests/checks/tap.bash
 
 host=$PWD/build/host-sim/host-sim
 open=(--provider "$PWD/build/plugin/docker/docker.so")
 network=(-o '{"network":"host"}') # the server is on loopback
 work=$(mktemp -d)
-export TOKEN=tok-$$-$(date +%s%N)
+TOKEN=tok-$$-$(date +%s%N)
+export TOKEN
 made=()
-count=0
 server=
 
 cleanup() {
@@ -23,14 +26,6 @@ cleanup() {
     rm -rf "$work"
 }
 trap cleanup EXIT
-
-check() { # NAME CONDITION...
-    local name=$1 verdict=ok
-    shift
-    count=$((count + 1))
-    "$@" || verdict='not ok'
-    echo "$verdict $count - $name"
-}
 
 if [ -z "${DOCKER_HOST:-}" ]; then
     echo '1..0 # SKIP DOCKER_HOST is not set'

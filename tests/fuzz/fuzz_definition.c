@@ -70,14 +70,47 @@ static void use_template(const DkrTemplate *tmpl, const char *text)
     require(json_object_size(described) == 5);
 }
 
+static void require_equal(const DkrTemplate *a, const DkrTemplate *b)
+{
+    g_autofree char *of_a = dkr_identity_canonical(a, 1, NULL);
+    g_autofree char *of_b = dkr_identity_canonical(b, 1, NULL);
+    require(strcmp(of_a, of_b) == 0);
+}
+
+/* What is written out is read back as the same, at once and operation by operation. */
+static void write_and_grow(const DkrTemplate *tmpl)
+{
+    g_autofree char *text = dkr_template_definition(tmpl);
+    g_autoptr(DkrTemplate) again = NULL;
+    g_autoptr(DkrTemplate) grown = NULL;
+    require(dkr_template_parse(text, &again, NULL));
+    require_equal(tmpl, again);
+    json_auto_t *definition = json_loads(text, JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
+    json_t *operation;
+    gsize i;
+    g_autoptr(DkrTemplate) empty = NULL;
+    require(dkr_template_parse("{}", &empty, NULL));
+    require(dkr_template_with_base(empty, dkr_template_base(tmpl), &grown, NULL));
+    json_array_foreach(json_object_get(definition, "operations"), i, operation)
+    {
+        DkrTemplate *next = NULL;
+        require(dkr_template_with(grown, operation, &next, NULL));
+        dkr_template_unref(grown);
+        grown = next;
+    }
+    require_equal(tmpl, grown);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     g_autofree char *text = g_strndup((const char *)data, size);
     g_autoptr(GError) error = NULL;
     g_autoptr(DkrTemplate) tmpl = NULL;
-    if (dkr_template_parse(text, &tmpl, &error))
-        use_template(tmpl, text);
-    else
+    if (!dkr_template_parse(text, &tmpl, &error)) {
         require_error(error);
+        return 0;
+    }
+    use_template(tmpl, text);
+    write_and_grow(tmpl);
     return 0;
 }

@@ -29,7 +29,12 @@ static void require_error(const GError *error)
 /* An engine that applies everything shows in inspect what it was sent. */
 static void use_options(const DkrSandboxOptions *options)
 {
-    DkrSpecContext ctx = {.image = "i", .owner = "o", .version = "v", .created = "c"};
+    const char *image = options->image ? options->image : options->template_id;
+    DkrSpecContext ctx = {.image = image ? image : "i",
+                          .workdir = options->working_directory,
+                          .owner = "o",
+                          .version = "v",
+                          .created = "c"};
     g_autoptr(GError) error = NULL;
     g_autofree char *body = dkr_spec_create_body(options, &ctx, &error);
     require(body != NULL);

@@ -196,6 +196,8 @@ static void try_files(SprSupervisor *supervisor, const SprWait *wait)
         require_error(g_steal_pointer(&error));
 }
 
+#define HELLO (48 + SPR_DIAL_NONCE)
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static Fake fake;
@@ -207,18 +209,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fake.asked = 0;
     fake.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     if (data[0] & 1) {
-        SprWireWriter w = {fake.frame + SPR_WIRE_HEADER, 48, false};
-        memset(fake.frame, 0, SPR_WIRE_HEADER + 48);
-        spr_wire_put_header(fake.frame, (SprWireHeader){.size = 48, .type = SPR_WIRE_HELLO});
+        SprWireWriter w = {fake.frame + SPR_WIRE_HEADER, HELLO, false};
+        memset(fake.frame, 0, SPR_WIRE_HEADER + HELLO);
+        spr_wire_put_header(fake.frame, (SprWireHeader){.size = HELLO, .type = SPR_WIRE_HELLO});
         spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
         spr_wire_put(&w, SPR_WIRE_VERSION, 2);
-        fake.ready = SPR_WIRE_HEADER + 48;
+        fake.ready = SPR_WIRE_HEADER + HELLO;
     }
-    SprPipe pipe = {&fake, fake.fd, fake_read, fake_write, fake_shut, fake_close};
+    SprPipe pipe = {.ctx = &fake,
+                    .fd = fake.fd,
+                    .read = fake_read,
+                    .write = fake_write,
+                    .shut = fake_shut,
+                    .close = fake_close};
     SprWait wait = spr_wait_for(2000);
     SprSupervisor *supervisor = NULL;
     GError *error = NULL;
-    if (!spr_supervisor_open(&pipe, &wait, &supervisor, &error)) {
+    guint8 nonce[SPR_DIAL_NONCE];
+    bool ok = data[0] & 8 ? spr_supervisor_open_dialed(&pipe, &wait, nonce, &supervisor, &error)
+                          : spr_supervisor_open(&pipe, &wait, &supervisor, &error);
+    if (!ok) {
         require_error(error);
         return 0;
     }

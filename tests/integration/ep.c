@@ -77,6 +77,19 @@ double ep_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+void ep_note(const char *format, ...)
+{
+    FILE *notes = getenv("SPROV_TEST_NOTES") ? fopen(getenv("SPROV_TEST_NOTES"), "ae") : NULL;
+    va_list args;
+    if (!notes)
+        return;
+    va_start(args, format);
+    vfprintf(notes, format, args);
+    va_end(args);
+    fputc('\n', notes);
+    fclose(notes);
+}
+
 bool ep_wait_until(bool (*condition)(void *ctx), void *ctx)
 {
     for (double end = ep_now() + 15; ep_now() < end; usleep(50000)) {

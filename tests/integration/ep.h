@@ -126,5 +126,8 @@ char *ep_sha256(const void *data, size_t size);
 char *ep_random(size_t size);
 double ep_now(void); /* seconds, monotonic */
 
+/* A line of figures for the file that SPROV_TEST_NOTES names, if it does. */
+void ep_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Runs the same function on count threads at once; ctx + i * size is what thread i gets. */
 void ep_threads(int count, void *(*run)(void *), void *ctx, size_t size);

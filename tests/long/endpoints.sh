@@ -130,7 +130,7 @@ done
 # passes_level_1 CONFIG
 passes_level_1() {
     "$host" check "$provider" --level 1 --time-scale 3 --config "$1" \
-        --options '{"image":"debian:bookworm-slim"}' > "$work/check.out" 2>&1 < /dev/null && return 0
+        --options '{"image":"debian:bookworm-slim","transport":"stream"}' > "$work/check.out" 2>&1 < /dev/null && return 0
     grep -E '^(not ok|#|FAIL)' "$work/check.out" | head -n 40 | sed 's/^/# /'
     tail -n 3 "$work/check.out" | sed 's/^/# /'
     return 1
@@ -141,7 +141,7 @@ runs() {
     local config=$1 id=endpoints-$$-$RANDOM status
     shift
     env "$@" "$host" run --provider "$provider" --config "$config" --id "$id" \
-        --options '{"image":"debian:bookworm-slim"}' -c 'wc -c' < <(head -c 3000000 /dev/zero) > "$work/run.out" 2> "$work/run.err"
+        --options '{"image":"debian:bookworm-slim","transport":"stream"}' -c 'wc -c' < <(head -c 3000000 /dev/zero) > "$work/run.out" 2> "$work/run.err"
     status=$?
     [ $status -eq 0 ] && grep -qx 3000000 "$work/run.out" && return 0
     sed 's/^/# /' "$work/run.err"

@@ -9,5 +9,8 @@ engine=${ENGINE:-26.1}
 own_engine "$engine" || exit 1
 trap 'kill -CONT "$ENGINE_PID"; tests/engines/down "$engine"' EXIT
 ENGINE_PID=$(own_engine_pid "$engine")
-export ENGINE_PID
+SPROV_TEST_NOTES=$(mktemp)
+export ENGINE_PID SPROV_TEST_NOTES
 build/tests/integration/long_freeze --tap --jobs 1 < /dev/null
+cat "$SPROV_TEST_NOTES"
+rm -f "$SPROV_TEST_NOTES"

@@ -15,9 +15,11 @@ export ENGINE_RESTART="bash -c '. tests/long/own-engine.sh && own_engine_restart
 storm() {
     local name=$1 filter=$2
     shift 2
-    check "$name" env "$@" timeout 6000 bash -c \
+    : > "$work.notes"
+    check "$name" env "$@" "SPROV_TEST_NOTES=$work.notes" timeout 6000 bash -c \
         'build/tests/integration/long_storm --tap --jobs 1 --filter "$0" < /dev/null > "$1" 2>&1' "$filter" "$work"
-    grep -E '^ *(not ok|#)' "$work" | sed 's/^ */# /' | head -n 60
+    grep -E -A2 '^ *(not ok|- )' "$work" | sed 's/^ */# /' | head -n 60
+    cat "$work.notes"
 }
 
 work=$(mktemp)
@@ -28,5 +30,5 @@ own_engine "$engine" --live-restore || exit 1
 storm 'nor with live-restore' storm/of_restarts_of_the_engine STORM_ROUNDS=10
 storm 'single faults at random end in time and leave nothing' storm/of_faults_at_random STORM_FAULTS=50
 storm 'and with engine execs alone' storm/of_faults_at_random STORM_FAULTS=10 'STORM_OPTIONS="supervisor":"off"'
-rm -f "$work"
+rm -f "$work" "$work.notes"
 echo "1..$count"

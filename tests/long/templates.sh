@@ -2,6 +2,7 @@
 # templates.sh: templates that take their time: packages of apt, pip and npm from where they come, and
 # a secret behind a step of twelve seconds; prints TAP. Needs the engine of DOCKER_HOST, with
 # debian:bookworm-slim and node:22-slim, Debian's mirror and the npm registry.
+# shellcheck disable=SC2016 # commands are expanded where they run
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 

@@ -254,7 +254,8 @@ Test(dial, a_frozen_program_is_noticed_and_begins_nothing_when_it_goes_on)
     g_autofree char *text = g_strdup_printf(">%s", path);
     int asked = 0;
     kill(sandbox.supervisor, SIGSTOP);
-    SprCommand command = {.command = text, .on_silence = give_up, .silence_ctx = &asked};
+    spr_supervisor_set_on_silence(own, give_up, &asked);
+    SprCommand command = {.command = text};
     g_auto(Ran) ran = run_command(own, &command, NULL, NULL);
     cr_expect(!ran.ok && spr_error_is(ran.error, SPR_E_NOT_READY, "paused"));
     cr_expect_eq(asked, 1);
@@ -269,7 +270,8 @@ Test(dial, a_command_that_is_silent_for_long_is_not_taken_for_a_frozen_program)
 {
     g_autoptr(SprSupervisor) own = dial();
     int asked = 0;
-    SprCommand command = {.command = "sleep 4", .on_silence = give_up, .silence_ctx = &asked};
+    spr_supervisor_set_on_silence(own, give_up, &asked);
+    SprCommand command = {.command = "sleep 4"};
     g_auto(Ran) ran = run_command(own, &command, NULL, NULL);
     cr_expect(ran.ok && asked == 0);
 }

@@ -252,8 +252,8 @@ Test(options, dockerOptions_are_refused_with_the_way_out)
 {
     expect_refused("{\"dockerOptions\":{\"socketPath\":\"/s\"}}", SPR_E_UNSUPPORTED,
                    "unsupported-option",
-                   "dockerOptions is not supported; name the engine in the provider's "
-                   "configuration instead: {\"host\": \"unix:///var/run/docker.sock\"}");
+                   "dockerOptions: the engine is the provider's; give this object to open() as "
+                   "its configuration and leave it out here");
 }
 
 Test(options, of_the_wrong_type_or_range_are_refused_by_path)

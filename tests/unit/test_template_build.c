@@ -387,6 +387,31 @@ Test(template_build, follows_recorded_builds)
     check_recorded_success("26.1-ok.jsonl");
 }
 
+/* Engines without BuildKit pass over what it alone takes, and answer as the classic builder. */
+static void check_classic_success(const char *name)
+{
+    g_autofree char *answer = recorded(name);
+    g_autoptr(DkrTemplateImage) image = NULL;
+    g_autoptr(GError) error = NULL;
+    FakeEngine fake = fake_with(answer);
+    cr_assert(build(&fake, definition, false, &image, &error), "%s", error->message);
+    static const char *const wanted[] = {
+        "\"step\":3,\"name\":\"RUN echo out; echo err >&2\",\"status\":\"started\"}\n",
+        "{\"type\":\"build-log\",\"step\":3,\"stream\":\"stdout\",\"text\":\"out\\n\"}\n",
+        "{\"type\":\"build-log\",\"step\":3,\"stream\":\"stderr\",\"text\":\"err\\n\"}\n",
+        "\"step\":3,\"name\":\"RUN echo out; echo err >&2\",\"status\":\"done\"}"};
+    for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++)
+        cr_expect(strstr(fake.progress->str, wanted[i]), "%s", fake.progress->str);
+    cr_expect_null(strstr(fake.progress->str, "intermediate"), "%s", fake.progress->str);
+    fake_clear(&fake);
+}
+
+Test(template_build, follows_recorded_builds_without_buildkit)
+{
+    check_classic_success("20.10-classic-ok.jsonl");
+    check_classic_success("26.1-classic-ok.jsonl");
+}
+
 static void check_recorded_failure(const char *name)
 {
     g_autofree char *answer = recorded(name);
@@ -418,6 +443,8 @@ Test(template_build, tells_the_step_the_exit_code_and_the_output_of_recorded_fai
 {
     check_recorded_failure("20.10-fail.jsonl");
     check_recorded_failure("26.1-fail.jsonl");
+    check_recorded_failure("20.10-classic-fail.jsonl");
+    check_recorded_failure("26.1-classic-fail.jsonl");
 }
 
 /* A failing step of our own rendering, as 26.1 names it. */

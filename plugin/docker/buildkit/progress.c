@@ -191,9 +191,8 @@ static void finish_failed(DkrProgress *progress, Step *step, DkrProtoBytes messa
     tell(progress, step, DKR_STEP_FAILED);
 }
 
-static void on_vertex(void *ctx, const DkrTraceVertex *vertex)
+void dkr_progress_vertex(DkrProgress *progress, const DkrTraceVertex *vertex)
 {
-    DkrProgress *progress = ctx;
     Step *step = step_of(progress, vertex->digest);
     if (!step)
         return;
@@ -215,9 +214,8 @@ static void on_vertex(void *ctx, const DkrTraceVertex *vertex)
     }
 }
 
-static void on_log(void *ctx, const DkrTraceLog *log)
+void dkr_progress_log(DkrProgress *progress, const DkrTraceLog *log)
 {
-    DkrProgress *progress = ctx;
     Step *step = step_of(progress, log->vertex);
     if (!step || log->text.size == 0)
         return;
@@ -237,6 +235,16 @@ void dkr_progress_finish(DkrProgress *progress)
     g_hash_table_iter_init(&steps, progress->steps);
     while (g_hash_table_iter_next(&steps, NULL, &step))
         tell_rest(progress, step);
+}
+
+static void on_vertex(void *ctx, const DkrTraceVertex *vertex)
+{
+    dkr_progress_vertex(ctx, vertex);
+}
+
+static void on_log(void *ctx, const DkrTraceLog *log)
+{
+    dkr_progress_log(ctx, log);
 }
 
 bool dkr_progress_feed(DkrProgress *progress, const void *record, gsize size, GError **error)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/redact.h"
+#include "buildkit/trace.h"
 
 /* The newest bytes of a step's output that its failure carries. */
 #define DKR_STEP_OUTPUT_MAX (64 * 1024)
@@ -41,6 +42,10 @@ void dkr_progress_free(DkrProgress *progress);
 
 /* One trace record. False with SPR_E_IO when it is malformed; the build itself need not care. */
 bool dkr_progress_feed(DkrProgress *progress, const void *record, gsize size, GError **error);
+
+/* What a record holds, from a builder that writes none. */
+void dkr_progress_vertex(DkrProgress *progress, const DkrTraceVertex *vertex);
+void dkr_progress_log(DkrProgress *progress, const DkrTraceLog *log);
 
 /* No more records come: tells what was held back because it might become a secret. */
 void dkr_progress_finish(DkrProgress *progress);

@@ -33,6 +33,7 @@ struct DkrReply {
     DkrClient *client;
     DkrLane *lane;
     DkrRequest request;
+    char *path; /* of the request, which may be gone before the answer */
     char *url;
     struct curl_slist *request_headers;
 
@@ -414,6 +415,7 @@ static bool open_versioned(DkrClient *client, const DkrRequest *request, int api
     reply->client = client;
     reply->lane = dkr_lane_take(&client->lanes);
     reply->request = *request;
+    reply->request.path = reply->path = g_strdup(request->path);
     reply->headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     reply->buffer = g_byte_array_new();
     reply->again_fd = -1;
@@ -490,6 +492,7 @@ void dkr_reply_free(DkrReply *reply)
     g_byte_array_unref(reply->buffer);
     g_clear_error(&reply->callback_error);
     g_free(reply->url);
+    g_free(reply->path);
     g_free(reply);
 }
 

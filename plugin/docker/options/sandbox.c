@@ -153,8 +153,8 @@ static bool refuse_docker_options(const json_t *value, const DkrJsonPath *path,
                                   const DkrJsonField *field, void *target, GError **error)
 {
     return spr_fail(error, SPR_E_UNSUPPORTED, "unsupported-option",
-                    "dockerOptions is not supported; name the engine in the provider's "
-                    "configuration instead: {\"host\": \"unix:///var/run/docker.sock\"}");
+                    "dockerOptions: the engine is the provider's; give this object to open() as "
+                    "its configuration and leave it out here");
 }
 
 /* The kernel clamps CPU shares to this and knows no more pids; beyond, an engine would take the

@@ -82,6 +82,13 @@ static void run_clear(Run *run)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
 
+/* Its time begins anew with every byte, where it has no other. */
+static void note_move(Run *run)
+{
+    if (run->command->stall_ms > 0)
+        run->run_deadline_us = spr_deadline_after(run->command->stall_ms);
+}
+
 /* --------------------------------------------------------------------------- output */
 
 static void deliver(Run *run, int stream, const guint8 *data, gsize size)
@@ -113,6 +120,7 @@ static void take_output(Run *run)
 {
     bool end = false;
     for (DkrChunk *chunk; (chunk = dkr_output_take(run->output, &end));) {
+        note_move(run);
         if (may_be_engine_text(run, chunk)) {
             run->held = chunk;
             run->held_step_us = g_get_monotonic_time() + HELD_STEP_US;
@@ -155,6 +163,8 @@ static bool push_input(Run *run)
         return false;
     }
     run->input_used += n;
+    if (n > 0)
+        note_move(run);
     return n > 0;
 }
 
@@ -204,8 +214,11 @@ static void poll_once(Run *run)
 {
     struct pollfd fds[2] = {{.fd = dkr_output_fd(run->output), .events = POLLIN}};
     guint n = 1;
+    bool pending = run->input_used < run->input_size;
+    bool for_source = !run->input_ended && !pending && run->input_again_fd >= 0;
+    if (for_source)
+        note_move(run);
     if (!run->input_ended) {
-        bool pending = run->input_used < run->input_size;
         fds[n++] = (struct pollfd){.fd = pending ? dkr_hijack_fd(run->hijack) : run->input_again_fd,
                                    .events = pending ? POLLOUT : POLLIN};
     }
@@ -214,6 +227,8 @@ static void poll_once(Run *run)
         run->held ? MIN(run->run_deadline_us, run->held_step_us) : run->run_deadline_us;
     g_autoptr(GError) ignored = NULL; /* note_time() tells which of the two it was */
     spr_wait_poll(run->wait, fds, n, step_us, &ready, &ignored);
+    if (for_source)
+        note_move(run);
 }
 
 static void pump(Run *run)
@@ -548,6 +563,7 @@ static bool begin(Run *run, GError **error)
     run->began_us = g_get_monotonic_time();
     run->run_deadline_us =
         c->run_timeout_ms > 0 ? spr_deadline_after(c->run_timeout_ms) : SPR_NEVER;
+    note_move(run);
     run->input_ended = !c->source.read;
     run->input_again_fd = -1;
     run->input = c->source.read ? g_malloc(STDIN_SIZE) : NULL;

@@ -29,6 +29,7 @@ typedef struct {
     DkrSink out;
     DkrSink err;
     gint64 run_timeout_ms; /* 0 or below: none */
+    gint64 stall_ms;       /* the same since the last byte either way, while its source has any */
     gint64 grace_ms;
     bool wait_background; /* ends with the last of its tree; an engine exec cannot */
     bool is_helper;       /* looks after another command; nothing looks after it */

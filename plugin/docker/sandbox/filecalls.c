@@ -19,13 +19,18 @@ typedef struct {
     DkrVenue venue;
     const DkrLife *life;
     SprSupervisor *supervisor; /* NULL: none that serves files */
+    bool is_own;               /* it is a connection of this call alone, */
+    bool is_clean;             /* and the call ended as it should */
     const char *user;          /* that is left to become */
     const SprWait *wait;
 } Call;
 
 static void call_clear(Call *call)
 {
-    spr_supervisor_unref(call->supervisor);
+    if (call->is_own)
+        dkr_link_give_back(call->venue.link, call->supervisor, call->is_clean);
+    else
+        spr_supervisor_unref(call->supervisor);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Call, call_clear)
@@ -40,6 +45,14 @@ static bool begin(Call *call, const DkrContext *context, const DkrLife *life, co
         return false;
     if (call->supervisor && !spr_files_are_served(call->supervisor))
         g_clear_pointer(&call->supervisor, spr_supervisor_unref);
+    SprSupervisor *own = NULL;
+    if (call->supervisor)
+        own = dkr_link_take_own(call->venue.link, call->supervisor, wait);
+    if (own) {
+        spr_supervisor_unref(call->supervisor);
+        call->supervisor = own;
+        call->is_own = true;
+    }
     return true;
 }
 
@@ -55,8 +68,9 @@ static bool begin_supervised(Call *call, const DkrContext *context, const DkrLif
 }
 
 /* Errors of the connection concern the sandbox rather than the file. */
-static bool finish(const Call *call, bool ok, GError *why, GError **error)
+static bool finish(Call *call, bool ok, GError *why, GError **error)
 {
+    call->is_clean = ok;
     if (ok)
         return true;
     if (spr_error_is(why, SPR_E_IO, "supervisor-lost"))
@@ -188,8 +202,8 @@ static bool write_supervised(const Call *call, DkrFileWrite *files, gsize count,
     return judge(files, count, error);
 }
 
-/* A large file reaches the container sooner by the engine's own copying than through an exec's
- * streams: from 1.45 on, where it was measured to be so (26.1: three times, 20.10: not at all). */
+/* A large file reaches the container sooner by the engine's own copying than through frames: from
+ * 1.45 on, where it was measured to be so (26.1: three times, 20.10: not at all). */
 static bool prefers_archive(const Call *call, const DkrFileWrite *file)
 {
     int api_minor = 0;
@@ -215,7 +229,8 @@ bool dkr_files_write(const DkrContext *context, const DkrLife *life, DkrFileWrit
         !dkr_file_write_by_archive(context, life, files->path, files->mode, files->size,
                                    &files->source, wait, &done, &files->failure))
         return judge(files, count, error);
-    return done || write_supervised(&call, files, count, error);
+    call.is_clean = done || write_supervised(&call, files, count, error);
+    return call.is_clean;
 }
 
 /* -------------------------------------------------------------------------- stat and list */

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/latch.h"
+#include "engine/containers.h"
 #include "engine/execs.h"
 #include "sandbox/layout.h"
 #include "sandbox/pool.h"
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define OPEN_LIMIT_MS (30 * 1000)
+#define ASK_MS 2000
 #define BOOT_LIMIT_MS 500 /* the engine says that the container runs: it dials within this */
 
 /* The connection of one user. */
@@ -98,6 +100,18 @@ void dkr_link_free(DkrLink *link)
     g_free(link->program);
     g_free(link->container);
     g_free(link);
+}
+
+/* The supervisor is silent: frozen with its sandbox, or slow? */
+static bool ask_whether_paused(void *ctx, GError **error)
+{
+    const DkrLink *link = ctx;
+    SprWait wait = spr_wait_for(ASK_MS);
+    json_auto_t *inspect = NULL;
+    if (!dkr_container_inspect(link->context->client, link->container, &wait, &inspect, NULL) ||
+        !json_is_true(json_object_get(json_object_get(inspect, "State"), "Paused")))
+        return true;
+    return spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox is paused: start resumes it");
 }
 
 /* One attempt: the relay as an exec of its own, hello over it. */
@@ -198,6 +212,8 @@ static bool open_entry(DkrLink *link, Entry *entry, const char *user, const SprW
     bool by_socket = false;
     bool ok = *user ? open_relay(link, user, wait, &supervisor, error)
                     : open_own(link, wait, &supervisor, &by_socket, error);
+    if (supervisor)
+        spr_supervisor_set_on_silence(supervisor, ask_whether_paused, link);
     g_mutex_lock(&link->lock);
     entry->supervisor = supervisor;
     if (!*user)
@@ -263,6 +279,7 @@ bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error)
     supervisor = link->direct ? dkr_direct_boot(link->direct, 0) : NULL;
     if (!supervisor)
         return true;
+    spr_supervisor_set_on_silence(supervisor, ask_whether_paused, link);
     g_mutex_lock(&link->lock);
     entry_for(link, "")->supervisor = g_steal_pointer(&supervisor);
     link->by_socket = true;
@@ -275,7 +292,10 @@ SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const Spr
     g_mutex_lock(&link->lock);
     bool by_socket = link->by_socket && entry_for(link, "")->supervisor == shared;
     g_mutex_unlock(&link->lock);
-    return by_socket ? dkr_pool_take(link->pool, link->direct, shared, wait) : NULL;
+    SprSupervisor *own = by_socket ? dkr_pool_take(link->pool, link->direct, shared, wait) : NULL;
+    if (own)
+        spr_supervisor_set_on_silence(own, ask_whether_paused, link);
+    return own;
 }
 
 void dkr_link_give_back(DkrLink *link, SprSupervisor *own, bool clean)

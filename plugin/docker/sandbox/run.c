@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define END_MS 3000
-#define ASK_MS 2000
 
 G_STATIC_ASSERT((int)SPR_EXIT_TIMED_OUT == (int)DKR_COMMAND_TIMED_OUT);
 G_STATIC_ASSERT((int)SPR_EXIT_KILLED == (int)DKR_COMMAND_KILLED);
@@ -100,18 +99,6 @@ static bool exec_there(const DkrVenue *venue, SprSupervisor *shared, const SprCo
     return ok;
 }
 
-/* The supervisor is silent: frozen with its sandbox, or slow? */
-static bool ask_whether_paused(void *ctx, GError **error)
-{
-    const DkrVenue *venue = ctx;
-    SprWait wait = spr_wait_for(ASK_MS);
-    json_auto_t *inspect = NULL;
-    if (!dkr_container_inspect(venue->context->client, venue->container, &wait, &inspect, NULL) ||
-        !json_is_true(json_object_get(json_object_get(inspect, "State"), "Paused")))
-        return true;
-    return spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox is paused: start resumes it");
-}
-
 static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, const char *user,
                            const DkrCommand *command, const SprWait *wait,
                            DkrCommandResult *ret_result, GError **error)
@@ -121,10 +108,9 @@ static bool run_supervised(const DkrVenue *venue, SprSupervisor *supervisor, con
                         .cwd = command->cwd,
                         .user = user,
                         .deadline_ms = command->run_timeout_ms,
+                        .stall_ms = command->stall_ms,
                         .grace_ms = command->grace_ms,
-                        .wait_background = command->wait_background,
-                        .on_silence = ask_whether_paused,
-                        .silence_ctx = (void *)venue};
+                        .wait_background = command->wait_background};
     DkrFeed feed;
     dkr_feed_init(&feed, &command->source);
     SprSink out = dkr_supervisor_sink(&command->out), err = dkr_supervisor_sink(&command->err);

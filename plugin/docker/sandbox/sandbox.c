@@ -597,7 +597,7 @@ static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t *
     return false;
 }
 
-/* One that ends meanwhile has none. */
+/* One that ends meanwhile has none, which engines tell by a status or by an empty answer. */
 static bool measure(DkrSandbox *sandbox, const json_t *inspect, const SprWait *wait,
                     json_t **ret_stats, GError **error)
 {
@@ -606,7 +606,7 @@ static bool measure(DkrSandbox *sandbox, const json_t *inspect, const SprWait *w
     const json_t *state = json_object_get(inspect, "State");
     if (!json_is_true(json_object_get(state, "Running")) ||
         dkr_container_stats(sandbox->context->client, container, wait, ret_stats, &why) ||
-        dkr_failure_status(why) != 0)
+        dkr_failure_status(why) != 0 || spr_error_is(why, SPR_E_IO, "bad-answer"))
         return true;
     g_propagate_error(error, g_steal_pointer(&why));
     return false;

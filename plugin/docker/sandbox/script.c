@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #define OUTPUT_MOST (1u << 20)
+#define STALL_MS (30 * 1000)
 
 static bool gather(void *ctx, const void *data, gsize size)
 {
@@ -32,11 +33,15 @@ bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
                           .env = env,
                           .cwd = "/",
                           .user = user,
+                          .stall_ms = STALL_MS,
                           .source = source ? *source : (DkrSource){0},
                           .out = {gather, output}};
     DkrCommandResult result;
     if (!dkr_run(venue, &command, wait, &result, error))
         return false;
+    if (result.flags & DKR_COMMAND_TIMED_OUT)
+        return spr_fail(error, SPR_E_TIMEOUT, "stalled", "no byte moved for %d s",
+                        STALL_MS / 1000);
     if (result.flags & DKR_COMMAND_KILLED)
         return spr_fail(error, SPR_E_CANCELLED, "cancelled", "cancelled by the caller");
     if (result.exit_code == 127 && output->len == 0)

@@ -8,7 +8,8 @@
 
 /* Runs /bin/sh -c script with args as $1, $2, ... and gathers what it prints, at most 1 MiB.
  * user NULL is the container's, source NULL no input. SPR_E_UNSUPPORTED, reason "no-shell", where
- * the image has no shell; SPR_E_CANCELLED when the token fired. */
+ * the image has no shell; SPR_E_CANCELLED when the token fired; SPR_E_TIMEOUT, "stalled",
+ * when no byte moved for 30 s. */
 bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
                     const char *const *args, const DkrSource *source,
                     const SprWait *wait, GByteArray **ret_output, int *ret_exit_code,

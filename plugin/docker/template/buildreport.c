@@ -49,6 +49,12 @@ static void on_trace(void *ctx, const void *record, gsize size)
     dkr_progress_feed(report->progress, record, size, NULL);
 }
 
+static void on_text(void *ctx, const char *text)
+{
+    DkrBuildReport *report = ctx;
+    dkr_classic_feed(report->classic, text);
+}
+
 /* ------------------------------------------------------------------------- failure */
 
 /* What stands in the shell's place of an exec form, when the engine left its JSON whole. */
@@ -106,6 +112,8 @@ static char *explain(const DkrStepFailure *failure, const char *whole_command)
 
 bool dkr_build_report_fail(const DkrBuildReport *report, GError **error)
 {
+    dkr_classic_fail(report->classic, dkr_build_stream_error_code(report->stream),
+                     dkr_build_stream_error(report->stream));
     dkr_progress_finish(report->progress);
     g_autoptr(DkrStepFailure) failure = dkr_progress_failure(report->progress);
     g_autofree char *command = failure ? command_of(failure->name) : NULL;
@@ -144,8 +152,9 @@ DkrBuildReport *dkr_build_report_new(const char *template_id, DkrReportFn on_pro
     report->on_progress = on_progress;
     report->progress_ctx = ctx;
     report->redactor = spr_redactor_new();
-    report->stream = dkr_build_stream_new(on_trace, report);
+    report->stream = dkr_build_stream_new(on_trace, on_text, report);
     report->progress = dkr_progress_new(&visitor, report, report->redactor);
+    report->classic = dkr_classic_new(report->progress);
     return report;
 }
 
@@ -153,6 +162,7 @@ void dkr_build_report_free(DkrBuildReport *report)
 {
     if (!report)
         return;
+    dkr_classic_free(report->classic);
     dkr_progress_free(report->progress);
     dkr_build_stream_free(report->stream);
     spr_redactor_free(report->redactor);

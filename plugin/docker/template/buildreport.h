@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "buildkit/progress.h"
 #include "template/buildstream.h"
+#include "template/classic.h"
 
 /* Takes one object of schema/progress.json as text. */
 typedef void (*DkrReportFn)(void *ctx, const char *json);
@@ -18,6 +19,7 @@ typedef struct {
     SprRedactor *redactor;  /* what may not be told; secrets may be added to it at any time */
     DkrBuildStream *stream; /* the engine's answer goes in here */
     DkrProgress *progress;
+    DkrClassic *classic; /* for an engine without BuildKit */
 } DkrBuildReport;
 
 /* template_id is borrowed. */

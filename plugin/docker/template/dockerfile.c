@@ -29,13 +29,6 @@ static void append_joined(GString *out, const DkrOperation *op, const char *sepa
         g_string_append_printf(out, "%s%s", i > 0 ? separator : "", op->items[i]);
 }
 
-static char *single_quoted(const char *text)
-{
-    g_auto(GStrv) parts = g_strsplit(text, "'", -1);
-    g_autofree char *joined = g_strjoinv("'\\''", parts);
-    return g_strconcat("'", joined, "'", NULL);
-}
-
 /* The exact text for a shell. Each command of a list is parsed by itself, so that no comment, "||"
  * or here-document of one reaches into the next. */
 static void append_exact_commands(GString *out, const DkrOperation *op)
@@ -45,7 +38,7 @@ static void append_exact_commands(GString *out, const DkrOperation *op)
         return;
     }
     for (gsize i = 0; i < op->n_items; i++) {
-        g_autofree char *quoted = single_quoted(op->items[i]);
+        g_autofree char *quoted = spr_shell_quote_always(op->items[i]);
         g_string_append_printf(out, "%seval %s", i > 0 ? " && " : "", quoted);
     }
 }

@@ -197,13 +197,6 @@ bool dkr_repository_parse(const json_t *json, DkrRepository **ret_repository, GE
 
 /* ----------------------------------------------------------------------- definition */
 
-static char *quoted(const char *text)
-{
-    g_auto(GStrv) parts = g_strsplit(text, "'", -1);
-    g_autofree char *joined = g_strjoinv("'\\''", parts);
-    return g_strconcat("'", joined, "'", NULL);
-}
-
 /* "https://host/acme/app.git" is checked out in "app". */
 static char *checkout_name(const char *url)
 {
@@ -256,7 +249,7 @@ static void add_login(json_t *lines, const char *url)
 static json_t *checkout_lines(const DkrRepository *r, const char *given_url, const char *sha,
                               const char *dest, bool is_private)
 {
-    g_autofree char *url = quoted(given_url);
+    g_autofree char *url = spr_shell_quote_always(given_url);
     json_t *lines = json_array();
     if (is_private)
         add_login(lines, given_url);
@@ -300,7 +293,7 @@ char *dkr_repository_definition(const DkrRepository *r, const char *url, const c
 {
     g_autofree char *name = checkout_name(url);
     g_autofree char *plain_dest = g_strconcat(r->directory, "/", name, NULL);
-    g_autofree char *dest = quoted(plain_dest);
+    g_autofree char *dest = spr_shell_quote_always(plain_dest);
     json_t *operations = json_array();
     if (strcmp(r->base, DKR_TEMPLATE_DEFAULT_BASE) == 0)
         add_operation(operations, "aptInstall",

@@ -14,8 +14,10 @@
 #define ANSWER_MS 2000  /* and how long it has for that */
 #define DRAIN_MS 100    /* for children that keep a pipe open */
 #define FIRST_READ 4096
-#define LARGE_READ (256 * 1024)
+#define LARGE_READ (128 * 1024)
 #define READS_A_STEP 4
+#define PIPE_OF_COPIES (256 * 1024) /* what a cache holds: more makes it slower again */
+#define PIPE_OF_PAGES (1024 * 1024) /* of files, which nobody copies into it */
 
 /* One command on its way. */
 typedef struct {
@@ -26,6 +28,7 @@ typedef struct {
     GByteArray *first; /* frames that travel together, until they are sent */
     guint64 taken[3], uncredited[3];
     guint64 stdin_credit, stdin_window;
+    bool had_source;
     bool source_waits;  /* it said AGAIN */
     bool by_pipes;      /* output comes through these, else in frames */
     SprTap taps[3];     /* by stream */
@@ -79,6 +82,9 @@ static void end_tree(Exec *exec, GError *reason)
     spr_wire_put(&w, SPR_WIRE_TREE, 4);
     spr_wire_put(&w, (guint64)grace_ms, 8);
     send_frame(exec, SPR_WIRE_KILL, payload, sizeof payload, NULL);
+    /* What reads files hears of it by its pipe. */
+    if (exec->command->files && !exec->had_source)
+        spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
     exec->ending = true;
     exec->reason = reason;
     exec->source = NULL;
@@ -140,7 +146,7 @@ static gsize pump(Exec *exec, SprWireStream stream)
     SprTap *tap = &exec->taps[stream];
     guint8 first[FIRST_READ];
     gsize sum = 0;
-    for (int i = 0; i < READS_A_STEP && tap->fd >= 0; i++) {
+    for (int i = 0; i < READS_A_STEP && tap->fd >= 0 && !exec->done; i++) {
         gsize room = exec->large ? LARGE_READ : sizeof first;
         guint8 *into = exec->large ? exec->large : first;
         gsize n = spr_tap_read(tap, into, room);
@@ -317,13 +323,14 @@ static bool on_wait_over(Exec *exec, GError *why, GError **error)
 /* A PING behind the RUN is answered when that was taken up. */
 static bool on_silence(Exec *exec, GError **error)
 {
-    const SprCommand *command = exec->command;
+    void *ctx;
+    SprSilenceFn ask = spr_channel_on_silence(exec->channel, &ctx);
     exec->silent_at_us = spr_deadline_after(ANSWER_MS);
     if (!exec->pinged) {
         exec->pinged = true;
         return spr_channel_send(exec->channel, SPR_WIRE_PING, SPR_WIRE_IN, 0, NULL, 0, error);
     }
-    if (command->on_silence(command->silence_ctx, error))
+    if (ask(ctx, error))
         return true;
     end_tree(exec, NULL);
     return false;
@@ -363,10 +370,11 @@ static bool step(Exec *exec, GError **error)
 /* Without descriptors left the output comes in frames. */
 static void open_pipes(Exec *exec, int write_ends[2])
 {
+    gsize wide = exec->command->files ? PIPE_OF_PAGES : PIPE_OF_COPIES;
     if (!spr_channel_passes_descriptors(exec->channel) || exec->command->rows > 0 ||
-        exec->command->files || !spr_tap_open(&exec->taps[SPR_WIRE_OUT], &write_ends[0]))
+        !spr_tap_open(&exec->taps[SPR_WIRE_OUT], wide, &write_ends[0]))
         return;
-    exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], &write_ends[1]);
+    exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], wide, &write_ends[1]);
     if (!exec->by_pipes) {
         spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
         close(write_ends[0]);
@@ -428,6 +436,7 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
     g_autoptr(SprChannel) channel = spr_channel_new(supervisor, error);
     if (!channel)
         return false;
+    void *silence_ctx;
     gint64 limit_ms = -1;
     if (command->deadline_ms > 0 && command->deadline_ms < SPR_NEVER / 4)
         limit_ms =
@@ -436,10 +445,11 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .wait = wait,
                  .limit = spr_wait_within(wait, limit_ms),
                  .source = source,
+                 .had_source = source != NULL,
                  .sinks = {NULL, out, err},
                  .taps = {{.fd = -1}, {.fd = -1}, {.fd = -1}},
                  .channel = channel,
-                 .heard = !command->on_silence,
+                 .heard = !spr_channel_on_silence(channel, &silence_ctx),
                  .silent_at_us = spr_deadline_after(SILENT_MS),
                  .stdin_window = SPR_WIRE_STDIN_WINDOW};
     if (command->files)

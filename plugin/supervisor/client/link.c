@@ -36,6 +36,8 @@ struct SprSupervisor {
     SprSupervisorInfo info;
     SprReceived *received; /* the leader's */
     bool is_own;           /* of one call at a time: nobody is ever woken */
+    SprSilenceFn on_silence;
+    void *silence_ctx;
 
     pthread_mutex_t lock; /* of everything below; this one TSan can see */
     GHashTable *channels;
@@ -484,6 +486,18 @@ bool spr_supervisor_open_dialed(const SprPipe *pipe, const SprWait *wait,
                                 GError **error)
 {
     return open_pipe(pipe, wait, ret_nonce, ret_supervisor, error);
+}
+
+void spr_supervisor_set_on_silence(SprSupervisor *supervisor, SprSilenceFn ask, void *ctx)
+{
+    supervisor->on_silence = ask;
+    supervisor->silence_ctx = ctx;
+}
+
+SprSilenceFn spr_channel_on_silence(const SprChannel *channel, void **ret_ctx)
+{
+    *ret_ctx = channel->supervisor->silence_ctx;
+    return channel->supervisor->on_silence;
 }
 
 void spr_supervisor_make_own(SprSupervisor *supervisor)

@@ -43,6 +43,9 @@ bool spr_channel_send_with(SprChannel *channel, const guint8 *frames, gsize size
 bool spr_channel_next(SprChannel *channel, const SprWait *wait, struct pollfd *extra, guint n_extra,
                       gint64 step_us, SprFrame *ret_frame, GError **error);
 
+/* What spr_supervisor_set_on_silence() was given; NULL: nothing. */
+SprSilenceFn spr_channel_on_silence(const SprChannel *channel, void **ret_ctx);
+
 /* The connection broke a rule: ends it for everybody, false with SPR_E_IO. */
 bool spr_channel_break(SprChannel *channel, const char *what, GError **error);
 

@@ -39,6 +39,14 @@ bool spr_supervisor_dial(SprSupervisor *supervisor, const char *path,
  * pipes of ours for their output where descriptors can be passed. Right after it was opened. */
 void spr_supervisor_make_own(SprSupervisor *supervisor);
 
+/* Asked by a call when the program gives no sign that it has taken a command up, as in a sandbox
+ * that is paused: true to wait on, false with an error to end the call. On the thread of the call.
+ */
+typedef bool (*SprSilenceFn)(void *ctx, GError **error);
+
+/* Right after it was opened; ctx must live as long as calls do. */
+void spr_supervisor_set_on_silence(SprSupervisor *supervisor, SprSilenceFn ask, void *ctx);
+
 SprSupervisor *spr_supervisor_ref(SprSupervisor *supervisor);
 
 /* The last one closes the pipe. */
@@ -72,10 +80,6 @@ typedef struct {
     gint64 stall_ms;               /* so long without a frame is a deadline too; 0: none */
     bool wait_background;          /* ends with the last process of its tree */
     bool files;                    /* argv is a request of filerecords.h, see files.h */
-    /* Asked when the program gives no sign that it has taken the command up, as in a sandbox that
-     * is paused: true to wait on, false with an error to end the call. May be NULL. */
-    bool (*on_silence)(void *ctx, GError **error);
-    void *silence_ctx;
 } SprCommand;
 
 typedef enum {

@@ -5,16 +5,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define WIDE_PIPE (1024 * 1024)
-
 /* Only our end must not block: the flag is of each end by itself. */
-bool spr_tap_open(SprTap *tap, int *ret_write_end)
+bool spr_tap_open(SprTap *tap, gsize wide, int *ret_write_end)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return false;
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
-    *tap = (SprTap){.fd = ends[0]};
+    *tap = (SprTap){.fd = ends[0], .wide = wide};
     *ret_write_end = ends[1];
     return true;
 }
@@ -38,9 +36,9 @@ gsize spr_tap_read(SprTap *tap, guint8 *into, gsize room)
         spr_tap_close(tap);
         return 0;
     }
-    if ((gsize)n == room && !tap->is_wide) {
-        fcntl(tap->fd, F_SETPIPE_SZ, WIDE_PIPE);
-        tap->is_wide = true;
+    if ((gsize)n == room && tap->wide > 0) {
+        fcntl(tap->fd, F_SETPIPE_SZ, (int)tap->wide);
+        tap->wide = 0;
     }
     tap->owed -= MIN(tap->owed, (guint64)n);
     return (gsize)n;

@@ -10,15 +10,15 @@
 typedef struct {
     int fd;       /* the read end; -1: none, or at its end */
     guint64 owed; /* what had been written when the command ended, from the mark on */
-    bool is_wide;
+    gsize wide;   /* its size once it is worth it; 0 then */
 } SprTap;
 
-/* False with errno. The write end is the caller's. */
-bool spr_tap_open(SprTap *tap, int *ret_write_end);
+/* False with errno. The write end is the caller's. wide: how large the pipe becomes when reads fill
+ * their room. */
+bool spr_tap_open(SprTap *tap, gsize wide, int *ret_write_end);
 void spr_tap_close(SprTap *tap);
 
-/* Reads once without waiting: 0 when there is nothing now or the end was seen. A pipe whose reads
- * fill the room is made wider. */
+/* Reads once without waiting: 0 when there is nothing now or the end was seen. */
 gsize spr_tap_read(SprTap *tap, guint8 *into, gsize room);
 
 /* Notes how much is in the pipe: reads count against it. */

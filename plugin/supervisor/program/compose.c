@@ -25,7 +25,8 @@ bool sup_run_parse(SprWireReader *r, SupRun *run)
     bool files = run->flags & SPR_WIRE_RUN_FILES;
     bool own_streams = run->flags & SPR_WIRE_RUN_DETACHED || run->rows > 0;
     if (r->bad || run->n_argv == 0 || (shell && run->n_argv != 1) ||
-        (files && ((run->flags & ~(SPR_WIRE_RUN_FILES | SPR_WIRE_RUN_STDIN)) || run->rows)) ||
+        (files && ((run->flags & ~(SPR_WIRE_RUN_FILES | SPR_WIRE_RUN_STDIN | SPR_WIRE_RUN_PIPES)) ||
+                   run->rows)) ||
         (own_streams && run->flags & SPR_WIRE_RUN_PIPES) || run->n_argv > SPR_WIRE_MAX_STRINGS ||
         run->n_env > SPR_WIRE_MAX_STRINGS)
         return false;

@@ -21,6 +21,8 @@
 #define OUT_ROOM (OUT_DATA + SPR_WIRE_MAX_DATA + 64u * 1024)
 #define OUT_KEPT 65536u /* of its memory, by a connection with nothing to do */
 #define OUTPUT_PREFIX (SPR_WIRE_HEADER + 8)
+#define OUTPUT_ROOM (SPR_WIRE_MAX_DATA - OUTPUT_PREFIX) /* so that whole frames fill pages */
+#define LENT_PIPE (256 * 1024)
 
 static struct {
     SupLink all;
@@ -116,7 +118,7 @@ uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room)
         connection->blocked = true;
         return NULL;
     }
-    *room = SPR_WIRE_MAX_DATA;
+    *room = OUTPUT_ROOM;
     return at + OUTPUT_PREFIX;
 }
 
@@ -240,6 +242,7 @@ static bool take_lent(SupConnection *connection)
     sup_watch_close(&connection->output);
     connection->input.fd = given[0];
     connection->output.fd = given[1];
+    fcntl(given[1], F_SETPIPE_SZ, LENT_PIPE);
     return sup_watch_set(&connection->lender, EPOLLIN) &&
            sup_watch_set(&connection->input, EPOLLIN);
 }
@@ -265,7 +268,7 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
         return header.type == SPR_WIRE_HELLO && say_hello(connection, &r);
     switch (header.type) {
     case SPR_WIRE_RUN:
-        return sup_command_run(connection, header.channel, &r);
+        return connection->gone || sup_command_run(connection, header.channel, &r);
     case SPR_WIRE_STDIN:
     case SPR_WIRE_STDIN_CLOSE:
         return sup_command_stdin(connection, header, payload);
@@ -421,10 +424,11 @@ static void on_room(SupWatch *watch, uint32_t events)
 static void on_input(SupWatch *watch, uint32_t events)
 {
     SupConnection *connection = SUP_CONTAINER(SupConnection, input, watch);
-    /* Nobody waits for the answers to what was sent before: it is not begun any more. */
-    if (events & (EPOLLERR | EPOLLHUP))
+    connection->gone |= (events & EPOLLHUP) != 0;
+    if (events & EPOLLERR)
         connection->broken = true;
-    if (!connection->broken && events & EPOLLIN && connection->in_size < connection->in_room)
+    if (!connection->broken && events & (EPOLLIN | EPOLLHUP) &&
+        connection->in_size < connection->in_room)
         read_in(connection);
 }
 

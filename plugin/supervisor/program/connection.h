@@ -22,6 +22,7 @@ typedef struct SupConnection {
     SupLink commands; /* not answered yet, started on it */
     SupLink requests; /* waiting for a process */
     bool dialed;      /* by us: descriptors may come with any frame */
+    bool gone;        /* the peer is: nothing is begun any more of what it sent before */
     int given[2];     /* that came and no frame has taken yet, or -1 */
 } SupConnection;
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #define BLOCK 65536u
+#define SPLICE (1u << 20) /* the pipe's size is the limit */
 #define OUT_ROOM (2 * (BLOCK + SPR_FILE_HEADER + SPR_FILE_MAX_RECORD))
 #define IN_ROOM (256u * 1024)
 
@@ -144,7 +145,7 @@ static int send_rest(int fd, uint64_t left, bool known)
     bool by_splice = known;
     sup_fileio_flush();
     while (left > 0 && !io.out_broken) {
-        size_t most = left < BLOCK ? (size_t)left : BLOCK;
+        size_t piece = by_splice ? SPLICE : BLOCK, most = left < piece ? (size_t)left : piece;
         ssize_t n = by_splice ? splice(fd, NULL, io.out, NULL, most, 0) : gather(fd, most);
         if (n < 0 && errno == EINTR)
             continue;

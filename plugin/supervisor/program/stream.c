@@ -67,7 +67,7 @@ static ssize_t read_once(SupStream *stream, bool *ret_blocked)
 /* A pipe that was filled to the brim is one of a fast writer. */
 static void widen(SupStream *stream, ssize_t n)
 {
-    if (n == (ssize_t)SPR_WIRE_MAX_DATA && stream->offset <= SPR_WIRE_MAX_DATA)
+    if (n > (ssize_t)SPR_WIRE_MAX_DATA / 2 && stream->offset <= SPR_WIRE_MAX_DATA)
         fcntl(stream->watch.fd, F_SETPIPE_SZ, BIG_PIPE);
 }
 
