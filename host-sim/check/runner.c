@@ -144,6 +144,21 @@ static void report_ended(Runner *runner)
     }
 }
 
+/* The ledger stays where sandboxes may. */
+static void remove_ledger(Runner *runner)
+{
+    g_autoptr(GPtrArray) left = check_ledger_left(runner->setup->ledger, NULL);
+    for (guint i = 0; !runner->is_swept && i < left->len; i++)
+        report_note("perhaps left behind: sandbox %s", (char *)left->pdata[i]);
+    if (!runner->is_swept && left->len > 0) {
+        report_note("the ledger is kept: %s", runner->setup->ledger);
+    } else {
+        g_unlink(runner->setup->ledger);
+        g_rmdir(runner->folder);
+    }
+    g_free(runner->folder);
+}
+
 /* A case in this very process has failed on a thread, or below a frame of the provider, that it
  * cannot return from: this is the end of the run. */
 static void stranded(void *ctx, Job *job)
@@ -158,7 +173,9 @@ static void stranded(void *ctx, Job *job)
         report_note("%s: %s", job_verdict_name(job->verdict), job->message);
         runner->run->failed++;
     }
-    report_note("the ledger of sandboxes that may be left is %s", runner->setup->ledger);
+    runner->setup->in_process = false; /* what removes its sandboxes has a process of its own */
+    runner_sweep_all(runner);
+    remove_ledger(runner);
     report_end(runner->run);
     _exit(CHECK_EXIT_FAILED);
 }
@@ -224,21 +241,6 @@ static void run_all(Runner *runner)
     if (has_leak_case)
         run_cases(runner, runner->count);
     runner_sweep_all(runner);
-}
-
-/* The ledger stays where sandboxes may. */
-static void remove_ledger(Runner *runner)
-{
-    g_autoptr(GPtrArray) left = check_ledger_left(runner->setup->ledger, NULL);
-    for (guint i = 0; !runner->is_swept && i < left->len; i++)
-        report_note("perhaps left behind: sandbox %s", (char *)left->pdata[i]);
-    if (!runner->is_swept && left->len > 0) {
-        report_note("the ledger is kept: %s", runner->setup->ledger);
-    } else {
-        g_unlink(runner->setup->ledger);
-        g_rmdir(runner->folder);
-    }
-    g_free(runner->folder);
 }
 
 /* ---- a run from its command line to its reports */
