@@ -1,6 +1,7 @@
 #include "streams.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
@@ -88,7 +89,7 @@ void hs_source_init(HsSource *source, int fd, bool sized)
 {
     struct stat st;
     *source = (HsSource){.source = SPROV_INIT(sprov_source), .fd = fd, .left = UINT64_MAX};
-    source->source.fd = fd;
+    source->source.fd = fd != 0 ? fd : fcntl(0, F_DUPFD_CLOEXEC, 3); /* there 0 means none */
     source->source.ctx = source;
     source->source.read = source_read;
     off_t at = sized && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? lseek(fd, 0, SEEK_CUR) : -1;
