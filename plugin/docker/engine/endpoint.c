@@ -19,11 +19,13 @@ typedef struct {
 /* An address may carry a password: what stands before '@' is not repeated. */
 static char *printable(const char *host)
 {
-    const char *at = strrchr(host, '@');
-    const char *scheme = strstr(host, "://");
+    g_autofree char *text = g_utf8_make_valid(host, -1);
+    const char *at = strrchr(text, '@');
+    const char *scheme = strstr(text, "://");
     if (!at)
-        return g_strdup(host);
-    return g_strdup_printf("%.*s***%s", scheme ? (int)(scheme + 3 - host) : 0, host, at);
+        return g_steal_pointer(&text);
+    return g_strdup_printf("%.*s***%s", scheme && scheme < at ? (int)(scheme + 3 - text) : 0, text,
+                           at);
 }
 
 static bool fail(const Source *source, const char *why, GError **error)
@@ -65,11 +67,9 @@ static bool parse_unix(DkrEndpoint *endpoint, const char *path, const Source *so
 {
     if (*path == '\0')
         path = DKR_DEFAULT_SOCKET;
-    if (*path != '/') {
-        g_autofree char *why =
-            g_strdup_printf("the socket's path must be absolute, as in unix:///%s", path);
-        return fail(source, why, error);
-    }
+    if (*path != '/')
+        return fail(source, "the socket's path must be absolute, as in unix:///run/docker.sock",
+                    error);
     if (strlen(path) > PATH_MOST) {
         g_autofree char *why =
             g_strdup_printf("a socket's path has at most %zu bytes; use a shorter one", PATH_MOST);
@@ -106,7 +106,7 @@ static bool parse_host_port(DkrEndpoint *endpoint, char *text, const Source *sou
         text++;
     }
     if (*text == '\0' || *text == '-' || strlen(text) > HOST_MOST ||
-        strspn(text, allowed) != strlen(text))
+        strspn(text, allowed) != strlen(text) || (end && !strchr(text, ':')))
         return fail(source, "there is no such host name", error);
     endpoint->host = g_strdup(text);
     return !port || parse_port(endpoint, port, source, error);
@@ -185,6 +185,8 @@ bool dkr_endpoint_parse(const char *host, const char *origin, DkrEndpoint **ret_
 {
     g_autofree char *shown = printable(host);
     Source source = {origin, shown};
+    if (!g_utf8_validate(host, -1, NULL))
+        return fail(&source, "it is not UTF-8", error);
     const Scheme *scheme = find_scheme(host);
     if (!scheme)
         return spr_fail(error, SPR_E_UNSUPPORTED, "unsupported-endpoint",
