@@ -262,13 +262,24 @@ void listener_close(Listener *listener)
     g_rmdir(listener->directory);
 }
 
+guint sandbox_lag_us;
+static SprPipe prompt;
+
+static ssize_t write_and_lag(void *ctx, const void *data, gsize size, const int *fds, guint n_fds)
+{
+    ssize_t n = prompt.write_with(ctx, data, size, fds, n_fds);
+    g_usleep(sandbox_lag_us);
+    return n;
+}
+
 SprSupervisor *listener_accept(const Listener *listener, guint8 ret_nonce[SPR_DIAL_NONCE])
 {
     struct pollfd ready = {.fd = listener->fd, .events = POLLIN};
     if (poll(&ready, 1, 10000) != 1)
         return NULL;
     g_autoptr(GError) error = NULL;
-    SprPipe pipe = spr_pipe_for_socket(accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC));
+    SprPipe pipe = prompt = spr_pipe_for_socket(accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC));
+    pipe.write_with = write_and_lag;
     SprWait wait = spr_wait_for(10000);
     SprSupervisor *supervisor = NULL;
     bool ok = spr_supervisor_open_dialed(&pipe, &wait, ret_nonce, &supervisor, &error);
@@ -277,7 +288,7 @@ SprSupervisor *listener_accept(const Listener *listener, guint8 ret_nonce[SPR_DI
     return supervisor;
 }
 
-static SprSupervisor *dial_own(SprSupervisor *through)
+SprSupervisor *sandbox_dial_own(SprSupervisor *through)
 {
     guint8 nonce[SPR_DIAL_NONCE] = {1};
     SprWait wait = spr_wait_for(1000); /* a frozen one dials nobody */
@@ -301,7 +312,7 @@ Ran run_command(SprSupervisor *supervisor, const SprCommand *command, const SprS
     Ran ran = {.out = g_string_new(NULL), .err = g_string_new(NULL)};
     SprSink out = {ran.out, append}, err = {ran.err, append};
     SprWait patient = spr_wait_for(60000);
-    g_autoptr(SprSupervisor) own = g_getenv("SPROV_TEST_OWN") ? dial_own(supervisor) : NULL;
+    g_autoptr(SprSupervisor) own = g_getenv("SPROV_TEST_OWN") ? sandbox_dial_own(supervisor) : NULL;
     ran.ok = spr_supervisor_exec(own ? own : supervisor, command, source, &out, &err,
                                  wait ? wait : &patient, &ran.exit, &ran.error);
     return ran;

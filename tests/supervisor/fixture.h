@@ -66,6 +66,12 @@ void listener_close(Listener *listener);
 /* The next connection there, greeted, for one call at a time; NULL when none comes in 10 s. */
 SprSupervisor *listener_accept(const Listener *listener, guint8 ret_nonce[SPR_DIAL_NONCE]);
 
+/* So long such a connection lets pass behind each request, in microseconds: the answer is there. */
+extern guint sandbox_lag_us;
+
+/* One that the program dialed, asked through another; NULL when it does not. */
+SprSupervisor *sandbox_dial_own(SprSupervisor *through);
+
 /* What a command came to. With SPROV_TEST_OWN in the environment each runs over a connection of its
  * own that the supervisor dialed. */
 typedef struct {

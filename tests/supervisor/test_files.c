@@ -15,6 +15,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static Sandbox sandbox;
@@ -533,6 +534,27 @@ static SprFlow sleepy(void *ctx, const void *data, gsize size)
 {
     g_usleep(20000);
     return SPR_FLOW_CONTINUE;
+}
+
+/* The end of the request is there before its bytes are looked at. */
+Test(files, an_end_that_comes_first_is_no_reason_to_spin)
+{
+    struct timespec before, after;
+    g_autoptr(SprSupervisor) own = sandbox_dial_own(supervisor);
+    sh("echo short > f");
+    sandbox_lag_us = 5000;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    for (int i = 0; i < 50; i++) {
+        g_autoptr(GString) bytes = g_string_new(NULL);
+        SprFileRange range = {in("f"), 0, 0};
+        SprSink sink = {bytes, collect};
+        SprFileEntry entry;
+        cr_assert(spr_files_read(own, &range, &sink, &patient, &entry, NULL));
+        cr_assert_str_eq(bytes->str, "short\n");
+    }
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    gint64 ms = (after.tv_sec - before.tv_sec) * 1000 + (after.tv_nsec - before.tv_nsec) / 1000000;
+    cr_expect_lt(ms, 500, "%" G_GINT64_FORMAT " ms of a processor", ms);
 }
 
 static void *read_slowly(void *ctx)

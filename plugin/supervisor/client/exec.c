@@ -187,7 +187,8 @@ static void drain(Exec *exec)
     for (;;) {
         gsize got = pump(exec, SPR_WIRE_OUT) + pump(exec, SPR_WIRE_ERR);
         bool late = g_get_monotonic_time() >= until_us;
-        if ((out->fd < 0 && err->fd < 0) || (late && (got == 0 || out->owed + err->owed == 0)))
+        if (exec->done || (out->fd < 0 && err->fd < 0) ||
+            (late && (got == 0 || out->owed + err->owed == 0)))
             break;
         struct pollfd fds[2] = {{.fd = out->fd, .events = POLLIN},
                                 {.fd = err->fd, .events = POLLIN}};
