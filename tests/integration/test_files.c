@@ -380,8 +380,8 @@ typedef struct {
 static void *watch_sizes(void *ctx)
 {
     Watcher *w = ctx;
-    w->run = ep_sh(w->sandbox, "cd /tmp/atomic; until [ -e stop ]; do stat -c %%s f; done | "
-                               "sort -u");
+    w->run = ep_sh(w->sandbox, "cd /tmp/atomic; until [ -e stop ]; do s=$(stat -c %%s f); echo $s; "
+                               "[ $s = 1000 ] || touch seen; done | sort -u");
     return NULL;
 }
 
@@ -393,8 +393,11 @@ Test(files, a_reader_sees_the_old_or_the_new_file)
     char *data = ep_random(2 * MIB);
     must_write(box.sandbox, "/tmp/atomic/f", data, 1000);
     cr_assert_eq(pthread_create(&thread, NULL, watch_sizes, &w), 0);
-    for (int i = 0; i < 6; i++)
+    const char *seen = "no";
+    for (int i = 0; i < 6 || (i < 1000 && strcmp(seen, "no") == 0); i++) {
         must_write(box.sandbox, "/tmp/atomic/f", data, i & 1 ? 1000 : 2 * MIB);
+        seen = ep_ask(box.sandbox, "test -e /tmp/atomic/seen && echo yes || echo no");
+    }
     must_write(box.sandbox, "/tmp/atomic/stop", "", 0);
     pthread_join(thread, NULL);
     cr_assert_eq(w.run.status, SPROV_OK, "%s", w.run.error.message);
