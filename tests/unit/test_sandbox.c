@@ -106,6 +106,17 @@ Test(start_failure, the_engines_texts_are_told_apart)
     }
 }
 
+Test(start_failure, what_the_runtime_broke_off_itself_is_known)
+{
+    cr_assert(dkr_start_was_cut("OCI runtime exec failed: exec failed: unable to start container "
+                                "process: waiting for init preliminary setup: read init-p: "
+                                "connection reset by peer: unknown\r\n"));
+    cr_assert_not(dkr_start_was_cut("OCI runtime exec failed: exec failed: fork/exec "
+                                    "/proc/self/exe: resource temporarily unavailable\r\n"));
+    cr_assert_not(dkr_start_was_cut("exec: \"init connection reset by peer\": executable file not "
+                                    "found in $PATH: unknown\r\n"));
+}
+
 /* ------------------------------------------------------------------------- file plan */
 
 static const char mountinfo[] = "100 90 0:50 / / rw,relatime - overlay overlay rw,lowerdir=x\n"

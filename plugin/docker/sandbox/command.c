@@ -384,6 +384,11 @@ static bool check_container(Run *run, bool doubtful, const SprWait *wait, GError
     return !ended || fail_gone("stopped", error);
 }
 
+static bool was_input_read(const Run *run)
+{
+    return run->command->source.read && (run->input_size > 0 || run->input_ended);
+}
+
 /* The start failed: the held text is the engine's, not the program's. */
 static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
 {
@@ -396,10 +401,12 @@ static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
     if (!dkr_start_failure(text, c->argv[0], c->cwd, c->user, &exit_code, &line, &why)) {
         bool doubtful = spr_error_is(why, SPR_E_INTERNAL, NULL);
         run->result->began = false;
-        if (check_container(run, doubtful, wait, error))
+        if (check_container(run, doubtful, wait, error)) {
+            run->result->was_cut = dkr_start_was_cut(text) && !was_input_read(run);
             g_propagate_error(error, why);
-        else
+        } else {
             g_error_free(why);
+        }
         return false;
     }
     deliver(run, DKR_STREAM_ERR, (const guint8 *)line, strlen(line));

@@ -30,6 +30,12 @@ bool dkr_start_names_user(const char *text)
            has(low, "unable to find group");
 }
 
+bool dkr_start_was_cut(const char *text)
+{
+    g_autofree char *low = g_ascii_strdown(text, -1);
+    return has(low, "init") && has(low, "connection reset by peer") && !has(low, "exec: \"");
+}
+
 /* In the runtime's words; the first that is found counts. */
 static bool fail_by_text(const char *low, const char *text, const char *cwd, const char *user,
                          GError **error)
