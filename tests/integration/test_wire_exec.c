@@ -301,3 +301,24 @@ Test(wire_exec, a_start_that_the_runtime_broke_off_is_repeated_once)
     cr_assert_eq(px_count("POST /exec/*/start"), 2);
     px_leave(&box);
 }
+
+/* ------------------------------------------------------------------ ends in between */
+
+/* As 20.10 does while it stops a container whose record still says that it runs. */
+Test(wire_exec, an_engine_that_says_that_the_container_has_ended_is_believed)
+{
+    static const int statuses[] = {409, 500};
+    EpBox box = px_plain();
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        px_set("[{" CREATE
+               ",'do':'answer','status':%d,'body':'{`message`:`Container 12 is not running`}'}]",
+               statuses[i]);
+        EpRun run = px_run(&box, 20000, "echo x");
+        px_is_error(run.status, &run.error, SPROV_E_NOT_READY, "start it again");
+        cr_assert(run.error.flags & SPROV_ERROR_SANDBOX_GONE);
+        px_clear();
+        run = px_run(&box, 20000, "echo x");
+        cr_assert_str_eq(run.out.data, "x\n", "%s", run.error.message);
+    }
+    px_leave(&box);
+}

@@ -84,6 +84,9 @@ static const StartCase start_cases[] = {
     {"OCI runtime exec failed: exec failed: unable to start container process: read init-p: "
      "connection reset by peer: unknown\r\n",
      0, "no-process"},
+    {"OCI runtime exec failed: exec failed: cannot exec a container that has stopped: unknown\r\n",
+     0, "sandbox-gone"},
+    {"Container 0123 is not running\r\n", 0, "sandbox-gone"},
     {"something that no engine says yet\r\n", 0, "exec-failed"},
 };
 
