@@ -118,7 +118,7 @@ static bool ask_whether_paused(void *ctx, GError **error)
     return spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox is paused: start resumes it");
 }
 
-/* The caller's own deadline is told as such, the limit of here as what it says of the supervisor. */
+/* The caller's own deadline is told as such, our limit as what it says of the supervisor. */
 static bool greet(const DkrLink *link, const SprPipe *pipe, const SprWait *wait,
                   SprSupervisor **ret_supervisor, GError **error)
 {
