@@ -5,6 +5,7 @@
 #include "engine/containers.h"
 #include "engine/failure.h"
 #include "engine/volumes.h"
+#include "sandbox/connect.h"
 #include "sandbox/create.h"
 #include "sandbox/env.h"
 #include "sandbox/info.h"
@@ -214,7 +215,7 @@ static bool find_or_create(DkrSandbox *sandbox, guint flags, const DkrStartHooks
                            GError **error)
 {
     const DkrSandboxOptions *options = sandbox->options;
-    if (!dkr_create_connect(sandbox->context, options, wait, ret_life, error))
+    if (!dkr_connect(sandbox->context, options, wait, ret_life, error))
         return false;
     *ret_outcome = DKR_START_CONNECTED;
     if (*ret_life)
@@ -392,7 +393,7 @@ static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret
     g_autofree char *container = NULL;
     json_auto_t *inspect = NULL;
     g_autoptr(GError) why = NULL;
-    if (!dkr_create_find(sandbox->context, sandbox->options->id, wait, &container, NULL, error))
+    if (!dkr_connect_find(sandbox->context, sandbox->options->id, wait, &container, NULL, error))
         return false;
     if (!container)
         return true;
@@ -456,14 +457,14 @@ bool dkr_sandbox_visit(DkrSandbox *sandbox, const SprWait *wait, const DkrWork *
 /* -------------------------------------------------------------------- stop, destroy */
 
 /* Its container, by what is known or by its label; NULL when there is none. ret_socket (may be
- * NULL) as of dkr_create_find(). */
+ * NULL) as of dkr_connect_find(). */
 static bool locate(DkrSandbox *sandbox, const SprWait *wait, char **ret_container,
                    char **ret_socket, GError **error)
 {
     g_autoptr(DkrLife) life = get_life(sandbox);
     if (!life)
-        return dkr_create_find(sandbox->context, sandbox->options->id, wait, ret_container,
-                               ret_socket, error);
+        return dkr_connect_find(sandbox->context, sandbox->options->id, wait, ret_container,
+                                ret_socket, error);
     *ret_container = g_strdup(life->container);
     if (ret_socket)
         *ret_socket = g_strdup(life->socket);

@@ -1,0 +1,291 @@
+#include "sandbox/connect.h"
+
+#include "base/error.h"
+#include "engine/containers.h"
+#include "engine/failure.h"
+#include "sandbox/layout.h"
+#include "sandbox/placement.h"
+#include "sandbox/socketplan.h"
+#include "sandbox/startfail.h"
+#include "sandbox/warnings.h"
+
+#include <string.h>
+
+/* How long a main process that is not the keep-alive is watched for an end at once. */
+#define WATCH_MS 500
+/* An engine reserves a name some time before it lists the container that has it. */
+#define UNSEEN_LIMIT_MS (10 * 1000)
+
+static const char *text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key)) ?: "";
+}
+
+bool dkr_connect_find(const DkrContext *context, const char *id, const SprWait *wait,
+                      char **ret_container, char **ret_socket, GError **error)
+{
+    g_autofree char *label = g_strdup_printf(DKR_LABEL_ID "=%s", id);
+    json_auto_t *list = NULL;
+    if (!dkr_container_list(context->client, label, wait, &list, error))
+        return false;
+    json_t *first = NULL;
+    size_t i;
+    json_t *element;
+    json_array_foreach(list, i, element)
+    {
+        if (strcmp(text(json_object_get(element, "Labels"), DKR_LABEL_ID), id) != 0)
+            continue;
+        if (first)
+            return spr_fail(error, SPR_E_CONFLICT, "duplicate-id",
+                            "two containers carry the id \"%s\": %.12s and %.12s; remove one", id,
+                            text(first, "Id"), text(element, "Id"));
+        first = element;
+    }
+    *ret_container = first ? g_strdup(text(first, "Id")) : NULL;
+    if (ret_socket)
+        *ret_socket = g_strdup(
+            json_string_value(json_object_get(json_object_get(first, "Labels"), DKR_SOCKET_LABEL)));
+    return true;
+}
+
+/* ------------------------------------------------------------------------ running */
+
+/* States that nothing but time, or somebody else, gets a container out of. */
+static const struct {
+    const char *status;
+    SprErrorCode code;
+    const char *reason;
+    const char *says;
+    bool passes;
+} stuck[] = {
+    {"removing", SPR_E_CONFLICT, "being-removed", "is being removed: start again when it is gone",
+     true},
+    {"restarting", SPR_E_NOT_READY, "restarting",
+     "ends and is started by the engine again and again: look at what its main process prints",
+     true},
+    {"dead", SPR_E_CONFLICT, "dead", "is dead, the engine failed to remove it: destroy it", false},
+};
+
+static bool check_stuck(const char *status, const char *id, GError **error)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(stuck); i++) {
+        if (strcmp(status, stuck[i].status) != 0)
+            continue;
+        spr_fail(error, stuck[i].code, stuck[i].reason, "the container of \"%s\" %s", id,
+                 stuck[i].says);
+        if (stuck[i].passes)
+            spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+        return false;
+    }
+    return true;
+}
+
+/* False with SPR_E_NOT_READY when its main process has ended already. */
+static bool check_runs(const DkrContext *context, const json_t *inspect, const SprWait *wait,
+                       GError **error)
+{
+    const json_t *state = json_object_get(inspect, "State");
+    if (json_is_true(json_object_get(state, "Running")))
+        return true;
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    if (!check_stuck(text(state, "Status"), text(labels, DKR_LABEL_ID), error))
+        return false;
+    g_autofree char *output = dkr_container_last_output(context->client, text(inspect, "Id"), wait);
+    const char *why = text(state, "Error");
+    return spr_fail(error, SPR_E_NOT_READY, "main-process-ended",
+                    "the sandbox's main process ended at once with code %d%s%s%s%s: give it a "
+                    "\"command\" that stays",
+                    (int)json_integer_value(json_object_get(state, "ExitCode")), *why ? "; " : "",
+                    why, *output ? "; it printed: " : "", output);
+}
+
+static bool fail_start(GError *why, GError **error)
+{
+    g_autoptr(GError) owned = why;
+    if (dkr_start_names_user(owned->message)) /* a plain 500 of the engine */
+        return spr_fail(error, SPR_E_NOT_FOUND, "no-such-user",
+                        "the container could not be started: %s", owned->message);
+    spr_error_set_reason(&owned, "start-failed");
+    g_propagate_prefixed_error(error, g_steal_pointer(&owned),
+                               "the container could not be started: ");
+    return false;
+}
+
+bool dkr_connect_bring_up(const DkrContext *context, const char *container, bool watch,
+                          const SprWait *wait, json_t **ret_inspect, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    GError *why = NULL;
+    bool ended;
+    if (!dkr_container_start(context->client, container, wait, &why))
+        return fail_start(why, error);
+    if (watch &&
+        !dkr_container_has_ended(context->client, container, WATCH_MS, wait, &ended, error))
+        return false;
+    if (!dkr_container_inspect(context->client, container, wait, &inspect, error) ||
+        !check_runs(context, inspect, wait, error))
+        return false;
+    *ret_inspect = g_steal_pointer(&inspect);
+    return true;
+}
+
+void dkr_connect_warn(const DkrContext *context, const DkrSandboxOptions *options,
+                      const json_t *inspect, bool made_now)
+{
+    g_auto(GStrv) lines = dkr_warnings(options, inspect, made_now);
+    for (char **line = lines; *line; line++)
+        spr_log(&context->log, SPR_LOG_WARNING, "options", "%s", *line);
+}
+
+bool dkr_connect_architecture(const DkrContext *context, const SprWait *wait,
+                              const char **ret_architecture, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    *ret_architecture = "";
+    if (dkr_client_architecture(context->client, wait, ret_architecture, &why) ||
+        dkr_failure_status(why) != 0)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
+/* Whoever made it may not have come to fill the volume that its program is in. One of another build
+ * is that build's to fill. */
+static bool check_placement(const DkrContext *context, const json_t *inspect, const SprWait *wait,
+                            GError **error)
+{
+    json_t *mounts = json_object_get(inspect, "Mounts");
+    const char *image = text(json_object_get(inspect, "Config"), "Image");
+    const char *architecture;
+    DkrPlacement placement = {0};
+    size_t i;
+    json_t *mount;
+    if (!dkr_connect_architecture(context, wait, &architecture, error))
+        return false;
+    if (!spr_supervisor_program(architecture, &placement.program))
+        return true;
+    g_autofree char *shared = g_strconcat(DKR_RESERVED_VOLUME_PREFIX, placement.program.id, NULL);
+    json_array_foreach(mounts, i, mount)
+    {
+        if (strcmp(text(mount, "Destination"), DKR_SUPERVISOR_BIN_DIRECTORY) != 0)
+            continue;
+        placement.volume = (char *)text(mount, "Name");
+        placement.volume_is_own =
+            g_str_has_prefix(placement.volume, DKR_RESERVED_VOLUME_PREFIX "own-");
+        return (!placement.volume_is_own && strcmp(placement.volume, shared) != 0) ||
+               dkr_placement_check(context, &placement, text(inspect, "Id"), image, wait, error);
+    }
+    return true;
+}
+
+/* One that the engine restarted may end at once again; it is said to run all the while. */
+static bool check_stays(const DkrContext *context, const char *id, const json_t *inspect,
+                        const SprWait *wait, GError **error)
+{
+    json_auto_t *later = NULL;
+    int ready;
+    if (json_integer_value(json_object_get(inspect, "RestartCount")) == 0)
+        return true;
+    if (!spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + WATCH_MS * 1000, &ready, error) ||
+        !dkr_container_inspect(context->client, text(inspect, "Id"), wait, &later, error))
+        return false;
+    const char *since = text(json_object_get(inspect, "State"), "StartedAt");
+    const json_t *state = json_object_get(later, "State");
+    bool stays = strcmp(text(state, "StartedAt"), since) == 0 &&
+                 !json_is_true(json_object_get(state, "Restarting"));
+    return stays || check_stuck("restarting", id, error);
+}
+
+/* Where the engine refuses, somebody else was faster: what it is now shows when it is looked at
+ * anew, be it after a moment in which it is still called paused. */
+static bool unpause(const DkrContext *context, const char *container, const SprWait *wait,
+                    GError **error)
+{
+    if (dkr_container_unpause(context->client, container, wait, error))
+        return true;
+    if (error && dkr_failure_status(*error) != 0) {
+        spr_error_set_reason(error, "not-resumed");
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    }
+    return false;
+}
+
+bool dkr_connect_begin_life(const DkrContext *context, const DkrSandboxOptions *options,
+                            const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
+                            DkrLife **ret_life, GError **error)
+{
+    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, socket, wait, error);
+    if (!life || (life->link && !dkr_link_settle(life->link, wait, error)))
+        return false;
+    *ret_life = g_steal_pointer(&life);
+    return true;
+}
+
+const char *dkr_connect_socket_of(const json_t *inspect)
+{
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    return json_string_value(json_object_get(labels, DKR_SOCKET_LABEL));
+}
+
+static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
+                  const char *container, const SprWait *wait, DkrLife **ret_life, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    g_auto(DkrLinkSocket) socket = {0};
+    if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
+        return false;
+    const char *status = text(json_object_get(inspect, "State"), "Status");
+    if (strcmp(status, "created") == 0 && !check_placement(context, inspect, wait, error))
+        return false;
+    if (strcmp(status, "paused") == 0 && !unpause(context, container, wait, error))
+        return false;
+    if (!check_stuck(status, options->id, error) ||
+        !check_stays(context, options->id, inspect, wait, error))
+        return false;
+    if (strcmp(status, "exited") == 0 || strcmp(status, "created") == 0) {
+        json_t *started;
+        dkr_socket_plan_restore(context, options, dkr_connect_socket_of(inspect), &socket);
+        if (!dkr_connect_bring_up(context, container, false, wait, &started, error))
+            return false;
+        json_decref(inspect);
+        inspect = started;
+    }
+    dkr_connect_warn(context, options, inspect, false);
+    return dkr_connect_begin_life(context, options, inspect, &socket, wait, ret_life, error);
+}
+
+/* An engine lists a container some time before it knows it otherwise, and reserves its name even
+ * earlier; and some states end by themselves. */
+static bool may_pass(const GError *why)
+{
+    static const char *const reasons[] = {"being-removed", "restarting", "not-resumed", NULL};
+    const char *reason = spr_error_extra(why)->reason;
+    int status = dkr_failure_status(why); /* 409: others are about to remove it */
+    return status == 404 || status == 409 || (reason && g_strv_contains(reasons, reason));
+}
+
+bool dkr_connect_wait_unseen(const SprWait *wait, GError **error)
+{
+    int ready;
+    return spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + DKR_UNSEEN_STEP_US, &ready, error);
+}
+
+bool dkr_connect(const DkrContext *context, const DkrSandboxOptions *options, const SprWait *wait,
+                 DkrLife **ret_life, GError **error)
+{
+    gint64 until_us = spr_deadline_after(UNSEEN_LIMIT_MS);
+    for (;;) {
+        g_autofree char *container = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!dkr_connect_find(context, options->id, wait, &container, NULL, error))
+            return false;
+        if (!container || adopt(context, options, container, wait, ret_life, &why))
+            return true;
+        if (!may_pass(why) || g_get_monotonic_time() >= until_us) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!dkr_connect_wait_unseen(wait, error))
+            return false;
+    }
+}
