@@ -247,7 +247,7 @@ static void check_stray(const char *image, int64_t grace_ms)
     cr_assert_eq(run.status, SPROV_OK, "%d: %s", run.status, run.error.message);
     cr_assert(run.result.flags & SPROV_EXEC_UNCONFIRMED, "%s: flags %x", image, run.result.flags);
     cr_assert(ep_runs(box.sandbox, "sleep 7362"));
-    request.command = "env -i PATH=\"$PATH\" sh -c 'sleep 7363 & sleep 60'";
+    request.command = "env -i PATH=\"$PATH\" sh -c 'sleep 7363 & sleep 60'; true";
     run = ep_run(box.sandbox, &request, NULL);
     cr_assert_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED, "%s: flags %x", image,
                  run.result.flags);
