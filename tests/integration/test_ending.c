@@ -234,6 +234,33 @@ Test(ending, a_token_that_fires_by_function_kills_and_keeps_what_was_printed)
 
 /* ------------------------------------------------------------------- what can't be sure */
 
+/* For the next command nothing is left of it to be doubted. */
+static void check_stray(const char *image, int64_t grace_ms)
+{
+    EpBox box = ep_box(ep_format("\"supervisor\":\"off\",\"image\":\"%s\"", image));
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.run_timeout_ms = 2000;
+    request.grace_ms = grace_ms;
+    request.command = "env -i PATH=\"$PATH\" setsid sh -c 'setsid sleep 7362 >/dev/null 2>&1 &' "
+                      ">/dev/null 2>&1; sleep 60";
+    EpRun run = ep_run(box.sandbox, &request, NULL);
+    cr_assert_eq(run.status, SPROV_OK, "%d: %s", run.status, run.error.message);
+    cr_assert(run.result.flags & SPROV_EXEC_UNCONFIRMED, "%s: flags %x", image, run.result.flags);
+    cr_assert(ep_runs(box.sandbox, "sleep 7362"));
+    request.command = "env -i PATH=\"$PATH\" sh -c 'sleep 7363 & sleep 60'; true";
+    run = ep_run(box.sandbox, &request, NULL);
+    cr_assert_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED, "%s: flags %x", image,
+                 run.result.flags);
+    cr_assert_not(ep_runs(box.sandbox, "sleep 7363"));
+    ep_destroy(&box);
+}
+
+Test(ending, without_supervisor_what_left_its_command_without_a_trace_is_unconfirmed)
+{
+    check_stray(EP_DEBIAN, 0);
+    check_stray("busybox:latest", 2000);
+}
+
 Test(ending, without_supervisor_a_full_process_table_is_unconfirmed_and_no_call_hangs)
 {
     EpBox box = ep_box("\"supervisor\":\"off\",\"pidsLimit\":24,\"image\":\"busybox:latest\"");

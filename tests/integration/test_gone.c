@@ -2,6 +2,7 @@
  * thread: each ends, also one whose callback is slow or stuck, and the stop waits for none. */
 #include "ep.h"
 
+#include <ext/archive.h>
 #include <ext/processes.h>
 
 #include <criterion/criterion.h>
@@ -59,14 +60,20 @@ static sprov_flow take(void *ctx, const void *data, size_t size)
 
 /* --------------------------------------------------------------------------- the calls */
 
-static void *write_file(void *ctx)
+static sprov_source slow_source(Call *call)
 {
-    Call *call = ctx;
     sprov_source source = SPROV_INIT(sprov_source);
     source.fd = -1;
     source.size = BIG;
     source.ctx = call;
     source.read = give_byte;
+    return source;
+}
+
+static void *write_file(void *ctx)
+{
+    Call *call = ctx;
+    sprov_source source = slow_source(call);
     sprov_write_request request = SPROV_INIT(sprov_write_request);
     request.path = "/root/gone/file";
     request.source = &source;
@@ -84,6 +91,49 @@ static void *read_file(void *ctx)
     request.path = "/root/gone/big";
     request.sink = &sink;
     call->status = ep_api()->read_file(call->box->sandbox, &request, NULL, NULL, &call->error);
+    return NULL;
+}
+
+static void *write_files(void *ctx)
+{
+    Call *call = ctx;
+    const sprov_ext_archive *api = ep_extension(SPROV_EXT_ARCHIVE);
+    sprov_source source = slow_source(call);
+    sprov_write_request request = SPROV_INIT(sprov_write_request);
+    request.path = "/root/gone/file";
+    request.source = &source;
+    const sprov_write_request *files[] = {&request};
+    sprov_file_result result = SPROV_INIT(sprov_file_result);
+    sprov_file_result *results[] = {&result};
+    call->status = api->write_files(call->box->sandbox, files, 1, results, NULL, &call->error);
+    cr_assert_eq(result.status, call->status, "%d %s", result.status, result.reason);
+    cr_assert_str_eq(result.reason, call->error.reason);
+    return NULL;
+}
+
+static void *put(void *ctx)
+{
+    Call *call = ctx;
+    const sprov_ext_archive *api = ep_extension(SPROV_EXT_ARCHIVE);
+    sprov_source source = slow_source(call);
+    sprov_put_request request = SPROV_INIT(sprov_put_request);
+    request.directory = "/root/gone";
+    request.tar = &source;
+    call->status = api->put(call->box->sandbox, &request, NULL, &call->error);
+    return NULL;
+}
+
+static void *get(void *ctx)
+{
+    Call *call = ctx;
+    const sprov_ext_archive *api = ep_extension(SPROV_EXT_ARCHIVE);
+    sprov_sink sink = SPROV_INIT(sprov_sink);
+    sink.ctx = call;
+    sink.write = take;
+    sprov_get_request request = SPROV_INIT(sprov_get_request);
+    request.path = "/root/gone/big";
+    request.tar = &sink;
+    call->status = api->get(call->box->sandbox, &request, NULL, &call->error);
     return NULL;
 }
 
@@ -124,6 +174,9 @@ static const struct {
 } kinds[] = {
     {"write", write_file},
     {"read", read_file},
+    {"write_files", write_files},
+    {"put", put, true},
+    {"get", get, true},
     {"exec", exec_loud},
     {"wait", wait_for_process, true},
 };

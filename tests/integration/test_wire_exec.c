@@ -264,3 +264,61 @@ Test(wire_exec, informational_heads_before_an_upgrade_and_a_long_head_are_no_obs
     px_is_error(run.status, &run.error, SPROV_E_IO, "head");
     px_leave(&box);
 }
+
+/* ------------------------------------------------------------------- starts that break off */
+
+#define CUT                                                                                        \
+    "OCI runtime exec failed: exec failed: unable to start container process: waiting for init "   \
+    "preliminary setup: read init-p: connection reset by peer: unknown\r\n"
+
+/* So often the runtime gives up before the command runs. */
+static void cut_starts(int times)
+{
+    GByteArray *bytes = g_byte_array_new();
+    const guint8 head[8] = {1, 0, 0, 0, 0, 0, 0, sizeof CUT - 1};
+    g_byte_array_append(bytes, head, sizeof head);
+    g_byte_array_append(bytes, (const guint8 *)CUT, sizeof CUT - 1);
+    g_autofree char *base64 = g_base64_encode(bytes->data, bytes->len);
+    g_byte_array_unref(bytes);
+    px_set("[{" START ",'times':%d,'do':'answer','status':101,'body':{'base64':'%s'}},"
+           "{" INSPECT ",'times':%d,'do':'rewrite',"
+           "'body':'{`Running`:false,`ExitCode`:126,`Pid`:0}'}]",
+           times, base64, times);
+    px_forget();
+}
+
+Test(wire_exec, a_start_that_the_runtime_broke_off_is_repeated_once)
+{
+    EpBox box = px_plain();
+    cut_starts(1);
+    EpRun run = px_run(&box, 20000, "echo x; exit 7");
+    cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_assert_eq(run.result.exit_code, 7);
+    cr_assert_str_eq(run.out.data, "x\n");
+    cut_starts(2);
+    run = px_run(&box, 20000, "echo x");
+    px_is_error(run.status, &run.error, SPROV_E_EXHAUSTED, "no process could be started");
+    cr_assert_eq(px_count("POST /exec/*/start"), 2);
+    px_leave(&box);
+}
+
+/* ------------------------------------------------------------------ ends in between */
+
+/* As 20.10 does while it stops a container whose record still says that it runs. */
+Test(wire_exec, an_engine_that_says_that_the_container_has_ended_is_believed)
+{
+    static const int statuses[] = {409, 500};
+    EpBox box = px_plain();
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        px_set("[{" CREATE
+               ",'do':'answer','status':%d,'body':'{`message`:`Container 12 is not running`}'}]",
+               statuses[i]);
+        EpRun run = px_run(&box, 20000, "echo x");
+        px_is_error(run.status, &run.error, SPROV_E_NOT_READY, "start it again");
+        cr_assert(run.error.flags & SPROV_ERROR_SANDBOX_GONE);
+        px_clear();
+        run = px_run(&box, 20000, "echo x");
+        cr_assert_str_eq(run.out.data, "x\n", "%s", run.error.message);
+    }
+    px_leave(&box);
+}

@@ -292,3 +292,22 @@ Test(wire_limits, a_transfer_that_stalls_half_way_ends_by_its_deadline)
     ends_in_time(&l, 2, "[{'method':'PUT','path':'/containers/*/archive','do':'stall'}]");
     px_leave(&l.box);
 }
+
+Test(wire_limits, a_supervisor_that_never_answers_is_told_from_an_engine_that_does_not)
+{
+    EpBox box = px_box("\"transport\":\"stream\"");
+    ep_start(box.sandbox);
+    px_set("[{" START ",'do':'stall','at':'body','nth':1}]");
+    double began = ep_now();
+    EpRun run = px_run(&box, 60000, "true");
+    px_within(began, 10 + BEYOND);
+    px_is_error(run.status, &run.error, SPROV_E_IO, box.id);
+    cr_assert_str_eq(run.error.reason, "supervisor-silent");
+    cr_assert(run.error.flags & SPROV_ERROR_RETRYABLE);
+    px_set("[{" START ",'do':'stall','at':'body','nth':1}]");
+    run = px_run(&box, 2000, "true");
+    px_is_error(run.status, &run.error, SPROV_E_TIMEOUT, "deadline");
+    run = px_run(&box, 60000, "echo again");
+    cr_assert_str_eq(run.out.data, "again\n", "%s", run.error.message);
+    px_destroy(&box);
+}

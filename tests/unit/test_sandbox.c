@@ -84,6 +84,9 @@ static const StartCase start_cases[] = {
     {"OCI runtime exec failed: exec failed: unable to start container process: read init-p: "
      "connection reset by peer: unknown\r\n",
      0, "no-process"},
+    {"OCI runtime exec failed: exec failed: cannot exec a container that has stopped: unknown\r\n",
+     0, "sandbox-gone"},
+    {"Container 0123 is not running\r\n", 0, "sandbox-gone"},
     {"something that no engine says yet\r\n", 0, "exec-failed"},
 };
 
@@ -104,6 +107,17 @@ Test(start_failure, the_engines_texts_are_told_apart)
             cr_assert_str_eq(spr_error_extra(error)->reason, c->line_or_reason);
         }
     }
+}
+
+Test(start_failure, what_the_runtime_broke_off_itself_is_known)
+{
+    cr_assert(dkr_start_was_cut("OCI runtime exec failed: exec failed: unable to start container "
+                                "process: waiting for init preliminary setup: read init-p: "
+                                "connection reset by peer: unknown\r\n"));
+    cr_assert_not(dkr_start_was_cut("OCI runtime exec failed: exec failed: fork/exec "
+                                    "/proc/self/exe: resource temporarily unavailable\r\n"));
+    cr_assert_not(dkr_start_was_cut("exec: \"init connection reset by peer\": executable file not "
+                                    "found in $PATH: unknown\r\n"));
 }
 
 /* ------------------------------------------------------------------------- file plan */

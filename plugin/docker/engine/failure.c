@@ -80,6 +80,19 @@ bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int er
     return false;
 }
 
+bool dkr_failure_says_ended(const char *text)
+{
+    static const char *const words[] = {"is not running", "container not running",
+                                        "container that has stopped", "in a stopped container",
+                                        "in a stopped state"};
+    g_autofree char *low = g_ascii_strdown(text, -1);
+    for (gsize i = 0; i < G_N_ELEMENTS(words); i++) {
+        if (strstr(low, words[i]))
+            return true;
+    }
+    return false;
+}
+
 int dkr_failure_status(const GError *error)
 {
     int native = error ? spr_error_extra(error)->native : 0;

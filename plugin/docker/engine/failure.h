@@ -13,5 +13,8 @@ bool dkr_failure_set(GError **error, int status, const void *body, gsize size);
 bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value,
                              const char *text);
 
+/* Whether an engine's or its runtime's text is about a container that does not run any more. */
+bool dkr_failure_says_ended(const char *text);
+
 /* The HTTP status behind an error of the engine, or 0. */
 int dkr_failure_status(const GError *error);

@@ -92,6 +92,13 @@ static void set_result(sprov_file_result *result, sprov_status status, const cha
     spr_copy_text(result->reason, sizeof result->reason, reason ? reason : "");
 }
 
+/* The whole call's error tells better than the file's own that the sandbox went away. */
+static const GError *failure_of(const Writes *writes, gsize i)
+{
+    const GError *own = writes->files[i].failure;
+    return spr_error_is(own, SPR_E_NOT_READY, "gone") ? writes->gc->failure : own;
+}
+
 /* A failure of none of them kept all from being tried. */
 static void fill_results(const Writes *writes, bool ok, sprov_file_result *const *results)
 {
@@ -99,7 +106,7 @@ static void fill_results(const Writes *writes, bool ok, sprov_file_result *const
     for (gsize i = 0; i < writes->count; i++)
         tried = tried || writes->files[i].failure;
     for (gsize i = 0; results && i < writes->count; i++) {
-        const GError *failure = writes->files[i].failure;
+        const GError *failure = failure_of(writes, i);
         if (failure)
             set_result(results[i], failure->code, spr_error_extra(failure)->reason);
         else if (tried)

@@ -103,7 +103,8 @@ bool glue_check_pointer(const void *pointer, const char *what, GError **error);
 /* The same for a path, which must not be empty. */
 bool glue_check_path(const char *path, GError **error);
 
-/* Does it in the call's sandbox, which is started first where that is allowed. */
+/* Does it in the call's sandbox, which is started first where that is allowed. Each attempt has to
+ * wait by gc->wait, which a stop or destroy of the handle ends meanwhile (dkr_life_enter()). */
 bool glue_work(GlueCall *gc, const DkrWork *work);
 
 void glue_sandbox_ref(sprov_sandbox *sandbox);

@@ -16,14 +16,9 @@ static bool read_attempt(void *ctx, DkrLife *life, GError **error)
 {
     Read *read = ctx;
     DkrSink sink = glue_sink(&read->sink);
-    SprWait wait;
-    if (!dkr_life_enter(life, &read->gc->wait, &wait, error))
-        return false;
-    bool ok = dkr_files_read(&read->gc->provider->context, life, read->request.path,
-                             read->request.offset, read->request.max_bytes, &sink, &wait,
-                             &read->result, error);
-    dkr_life_leave(life, &wait);
-    return ok;
+    return dkr_files_read(&read->gc->provider->context, life, read->request.path,
+                          read->request.offset, read->request.max_bytes, &sink, &read->gc->wait,
+                          &read->result, error);
 }
 
 static bool read_may_repeat(void *ctx)
@@ -83,12 +78,8 @@ static bool write_attempt(void *ctx, DkrLife *life, GError **error)
                          .mode = write->request.mode,
                          .size = write->source.source.size,
                          .source = glue_source(&write->source)};
-    SprWait wait;
-    bool ok = dkr_life_enter(life, &write->gc->wait, &wait, error);
-    if (ok) {
-        ok = dkr_files_write(&write->gc->provider->context, life, &file, 1, &wait, error);
-        dkr_life_leave(life, &wait);
-    }
+    bool ok =
+        dkr_files_write(&write->gc->provider->context, life, &file, 1, &write->gc->wait, error);
     dkr_file_write_clear(&file);
     return ok;
 }

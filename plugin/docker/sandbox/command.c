@@ -299,9 +299,10 @@ static bool kill_until_found(Run *run, guint *ret_found, guint *ret_left, GError
 /* SIGTERM, and the time that the command may take over it. */
 static guint ask_to_end(Run *run)
 {
-    guint asked = 0, left;
+    guint asked = 0, left = 0;
     if (run->command->grace_ms <= 0 || !kill_tree(run, SIGTERM, &asked, &left, NULL) || asked == 0)
         return asked;
+    run->result->flags |= left > 0 ? DKR_COMMAND_UNCONFIRMED : 0u;
     gint64 since_us = g_get_monotonic_time();
     pump_to_end(run, spr_wait_for(run->command->grace_ms));
     run->ending.deadline_us += g_get_monotonic_time() - since_us;
@@ -393,13 +394,16 @@ static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
         run->held ? g_strndup((const char *)run->held->data, run->held->size) : g_strdup("");
     GError *why = NULL;
     int exit_code;
+    bool was_read = c->source.read && (run->input_size > 0 || run->input_ended);
     if (!dkr_start_failure(text, c->argv[0], c->cwd, c->user, &exit_code, &line, &why)) {
         bool doubtful = spr_error_is(why, SPR_E_INTERNAL, NULL);
         run->result->began = false;
-        if (check_container(run, doubtful, wait, error))
+        if (check_container(run, doubtful, wait, error)) {
+            run->result->was_cut = dkr_start_was_cut(text) && !was_read;
             g_propagate_error(error, why);
-        else
+        } else {
             g_error_free(why);
+        }
         return false;
     }
     deliver(run, DKR_STREAM_ERR, (const guint8 *)line, strlen(line));

@@ -42,7 +42,8 @@ enum { /* equal to SPROV_EXEC_* */
 };
 
 typedef struct {
-    bool began; /* the rest is filled only then */
+    bool was_cut; /* the runtime gave up before anything ran or was read: once more may do */
+    bool began;   /* the rest is filled only then */
     guint flags;
     int exit_code;
     int term_signal;

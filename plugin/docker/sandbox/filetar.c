@@ -70,12 +70,14 @@ struct DkrUntar {
     guint8 block[PULL_BLOCK];
 };
 
+/* A slow source may be asked often for one item, and the call end meanwhile. */
 static bool pull(void *ctx, const void **ret_data, gsize *ret_size, GError **error)
 {
     DkrUntar *untar = ctx;
     for (;;) {
         int again_fd = -1, ready;
-        if (!untar->source->read(untar->source->ctx, untar->block, sizeof untar->block, ret_size,
+        if (!spr_wait_check(untar->wait, error) ||
+            !untar->source->read(untar->source->ctx, untar->block, sizeof untar->block, ret_size,
                                  &again_fd, error))
             return false;
         *ret_data = untar->block;

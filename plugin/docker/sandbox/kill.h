@@ -11,7 +11,8 @@
 #define DKR_KILL_VARIABLE "SPROV_EXEC"
 
 /* Sends signal to the tree; SIGKILL stops it first until nothing new appears, and checks after.
- * *ret_found is how many processes it met, *ret_left how many were still alive after a SIGKILL. */
+ * *ret_found is how many processes it met, *ret_left how many were still alive after a SIGKILL,
+ * and how many may be the tree's: what began since it did and is nobody's. */
 bool dkr_kill_tree(const DkrContext *context, const char *container, const char *user,
                    const char *token, int signal, const SprWait *wait, guint *ret_found,
                    guint *ret_left, GError **error);

@@ -48,6 +48,7 @@ static bool find_link(DkrLife *life, const DkrContext *context, const DkrSandbox
     const char *label = text(labels, DKR_SUPERVISOR_LABEL);
     g_autofree char *program = NULL;
     DkrLinkSpec spec = {.container = life->container,
+                        .sandbox = options->id,
                         .kind = DKR_LINK_ADOPTED,
                         .is_required = strcmp(options->supervisor, "required") == 0,
                         .transport = options->transport,

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define OPEN_LIMIT_MS (30 * 1000)
+#define OPEN_LIMIT_MS (30 * 1000)  /* for the engine to run the relay, */
+#define HELLO_LIMIT_MS (10 * 1000) /* and then for the supervisor to greet */
 #define ASK_MS 2000
 #define BOOT_LIMIT_MS 500 /* the engine says that the container runs: it dials within this */
 
@@ -23,6 +24,7 @@ typedef struct {
 struct DkrLink {
     const DkrContext *context;
     char *container;
+    char *sandbox;
     DkrLinkKind kind;
     char *program;
     bool is_required;
@@ -69,6 +71,7 @@ DkrLink *dkr_link_new(const DkrContext *context, const DkrLinkSpec *spec)
     DkrLink *link = g_new0(DkrLink, 1);
     link->context = context;
     link->container = g_strdup(spec->container);
+    link->sandbox = g_strdup(spec->sandbox);
     link->kind = spec->kind;
     link->program = g_strdup(spec->program);
     link->is_required = spec->is_required;
@@ -98,6 +101,7 @@ void dkr_link_free(DkrLink *link)
     g_free(link->transport);
     g_free(link->broken);
     g_free(link->program);
+    g_free(link->sandbox);
     g_free(link->container);
     g_free(link);
 }
@@ -112,6 +116,26 @@ static bool ask_whether_paused(void *ctx, GError **error)
         !json_is_true(json_object_get(json_object_get(inspect, "State"), "Paused")))
         return true;
     return spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox is paused: start resumes it");
+}
+
+/* The caller's own deadline is told as such, our limit as what it says of the supervisor. */
+static bool greet(const DkrLink *link, const SprPipe *pipe, const SprWait *wait,
+                  SprSupervisor **ret_supervisor, GError **error)
+{
+    SprWait limited = spr_wait_within(wait, HELLO_LIMIT_MS);
+    g_autoptr(GError) why = NULL;
+    if (spr_supervisor_open(pipe, &limited, ret_supervisor, &why))
+        return true;
+    if (why->code != SPR_E_TIMEOUT || spr_wait_is_over(wait)) {
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    spr_fail(error, SPR_E_IO, "supervisor-silent",
+             "the supervisor of the sandbox \"%s\" did not answer in %d s: stop the sandbox and "
+             "start it again, or do without by the option \"supervisor\"",
+             link->sandbox, HELLO_LIMIT_MS / 1000);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
 }
 
 /* One attempt: the relay as an exec of its own, hello over it. */
@@ -133,7 +157,7 @@ static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
         return spr_fail(error, SPR_E_UNSUPPORTED, "no-upgrade",
                         "a proxy before the engine does not support upgrades");
     SprPipe pipe = dkr_relay_pipe(g_steal_pointer(&hijack), &link->context->log);
-    return spr_supervisor_open(&pipe, &limited, ret_supervisor, error);
+    return greet(link, &pipe, wait, ret_supervisor, error);
 }
 
 static bool needs_socket(const DkrLink *link)

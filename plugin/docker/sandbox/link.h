@@ -29,6 +29,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(DkrLinkSocket, dkr_link_socket_clear)
 
 typedef struct {
     const char *container;
+    const char *sandbox; /* its id, for messages */
     DkrLinkKind kind;
     const char *program;     /* its path inside */
     bool is_required;        /* its failure is an error, not a reason to do without */

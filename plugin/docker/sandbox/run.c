@@ -145,6 +145,18 @@ bool dkr_venue_supervisor(const DkrVenue *venue, const char *user, const SprWait
     return dkr_link_get(venue->link, user, wait, ret_supervisor, error);
 }
 
+static bool run_by_engine(const DkrVenue *venue, const DkrCommand *command, const SprWait *wait,
+                          DkrCommandResult *ret_result, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    if (dkr_command_run(venue->context, venue->container, command, wait, ret_result, &why))
+        return true;
+    if (ret_result->was_cut)
+        return dkr_command_run(venue->context, venue->container, command, wait, ret_result, error);
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 bool dkr_run(const DkrVenue *venue, const DkrCommand *command, const SprWait *wait,
              DkrCommandResult *ret_result, GError **error)
 {
@@ -154,7 +166,7 @@ bool dkr_run(const DkrVenue *venue, const DkrCommand *command, const SprWait *wa
     if (venue->link && !dkr_venue_supervisor(venue, command->user, wait, &supervisor, &user, error))
         return false;
     if (!supervisor)
-        return dkr_command_run(venue->context, venue->container, command, wait, ret_result, error);
+        return run_by_engine(venue, command, wait, ret_result, error);
     g_autoptr(GError) why = NULL;
     if (run_supervised(venue, supervisor, user, command, wait, ret_result, &why))
         return true;

@@ -325,6 +325,14 @@ static bool ends_soon(DkrSandbox *sandbox, const DkrLife *life, const SprWait *w
            ended;
 }
 
+/* An engine knows of an end before its record of the container does: 20.10 refuses with 500 what
+ * comes in between. */
+static bool says_ended(const GError *why)
+{
+    int status = dkr_failure_status(why);
+    return (status == 409 || status == 500) && dkr_failure_says_ended(why->message);
+}
+
 /* Whether the attempt failed because the life it was made in is over; then it says so. */
 static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
 {
@@ -335,8 +343,8 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
     if (dkr_failure_status(*error) == 0 && !spr_error_is(*error, SPR_E_IO, NULL))
         return false;
     LifeState state = ask_life(sandbox, life, wait, NULL);
-    if (state == LIFE_RUNS && spr_error_is(*error, SPR_E_IO, NULL) &&
-        ends_soon(sandbox, life, wait))
+    if (state == LIFE_RUNS && (says_ended(*error) || (spr_error_is(*error, SPR_E_IO, NULL) &&
+                                                      ends_soon(sandbox, life, wait))))
         state = LIFE_OVER;
     if (state == LIFE_PAUSED) {
         g_clear_error(error);

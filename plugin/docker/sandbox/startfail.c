@@ -1,6 +1,7 @@
 #include "sandbox/startfail.h"
 
 #include "base/error.h"
+#include "engine/failure.h"
 
 #include <string.h>
 
@@ -30,6 +31,12 @@ bool dkr_start_names_user(const char *text)
            has(low, "unable to find group");
 }
 
+bool dkr_start_was_cut(const char *text)
+{
+    g_autofree char *low = g_ascii_strdown(text, -1);
+    return has(low, "init") && has(low, "connection reset by peer") && !has(low, "exec: \"");
+}
+
 /* In the runtime's words; the first that is found counts. */
 static bool fail_by_text(const char *low, const char *text, const char *cwd, const char *user,
                          GError **error)
@@ -52,6 +59,12 @@ static bool fail_by_text(const char *low, const char *text, const char *cwd, con
         return spr_fail(error, SPR_E_EXHAUSTED, "no-process",
                         "no process could be started in the sandbox: its pids or memory limit is "
                         "reached");
+    if (dkr_failure_says_ended(low)) {
+        spr_fail(error, SPR_E_NOT_READY, "sandbox-gone",
+                 "the sandbox ended before the command ran: start it again");
+        spr_error_add_flags(error, SPR_ERROR_SANDBOX_GONE);
+        return false;
+    }
     return spr_fail(error, SPR_E_INTERNAL, "exec-failed", "the engine could not start it: %s",
                     text);
 }

@@ -12,5 +12,9 @@
 bool dkr_start_failure(const char *text, const char *argv0, const char *cwd, const char *user,
                        int *ret_exit_code, char **ret_line, GError **error);
 
+/* Whether it says that the runtime lost its own helper before the command ran: where no limit of
+ * the sandbox did that, the next attempt goes well. */
+bool dkr_start_was_cut(const char *text);
+
 /* Whether a text, also of a container's start, is about a user or group that is not there. */
 bool dkr_start_names_user(const char *text);
