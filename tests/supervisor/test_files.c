@@ -278,6 +278,23 @@ Test(files, a_mount_and_a_full_directory_are_written_in_place)
     sh("[ \"$(cat source)\" = 'in place' ] && [ $(ls -A | wc -l) = 3 ] && [ $(ls -A tight) = f ]");
 }
 
+/* A large file that was replaced may outlive the answer, but not by much. */
+Test(files, nothing_holds_what_was_replaced)
+{
+    g_autofree char *held =
+        g_strdup_printf("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q '%s.*deleted'", folder);
+    char *data = noise(2 << 20);
+    for (int i = 0; i < 3; i++)
+        cr_assert(write_bytes(in("f"), data, (2 << 20) - (gsize)i, 0, NULL));
+    int left = 500;
+    while (left > 0 && system(held) == 0) {
+        g_usleep(10000);
+        left--;
+    }
+    cr_expect_gt(left, 0);
+    sh("[ $(stat -c %%s f) = %d ]", (2 << 20) - 2);
+}
+
 /* ------------------------------------------------------------------------- breaking off */
 
 Test(files, a_write_that_breaks_off_leaves_the_old_file_alone)
