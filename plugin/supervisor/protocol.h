@@ -26,8 +26,10 @@
 
 /* Features of HELLO. */
 #define SPR_WIRE_FEATURE_FILES (UINT64_C(1) << 0) /* SPR_WIRE_RUN_FILES */
-#define SPR_WIRE_FEATURE_DIAL (UINT64_C(1) << 1)  /* DIAL, and on what it dialed PIPES and DISCARD \
+#define SPR_WIRE_FEATURE_DIAL                                                                      \
+    (UINT64_C(1) << 1)                            /* DIAL, and on what it dialed PIPES and DISCARD \
                                                    */
+#define SPR_WIRE_FEATURE_INPUT (UINT64_C(1) << 2) /* on what it dialed, SPR_WIRE_RUN_INPUT */
 
 /* "C:" is sent by the client, "S:" by the server. Types below 64 open or use a channel; an
  * unknown type ends the connection, so both sides send only what HELLO agreed on. */
@@ -133,7 +135,8 @@ enum {
     SPR_WIRE_RUN_HOLD = 1u << 4,         /* detached: wait rather than drop */
     SPR_WIRE_RUN_KEEP_NOTHING = 1u << 5, /* detached: retain 0 bytes; else 0 means the default */
     SPR_WIRE_RUN_FILES = 1u << 6,        /* no command but a request of filerecords.h */
-    SPR_WIRE_RUN_PIPES = 1u << 7 /* two descriptors come with it: the command's output and errors */
+    SPR_WIRE_RUN_PIPES = 1u << 7, /* two descriptors come with it: the command's output, errors */
+    SPR_WIRE_RUN_INPUT = 1u << 8  /* beside PIPES and instead of STDIN: a third one, its input */
 };
 
 typedef enum {

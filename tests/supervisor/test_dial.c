@@ -225,6 +225,25 @@ Test(dial, descriptors_of_who_was_not_dialed_are_not_taken)
     close(ends[1]);
 }
 
+/* An input comes beside output and errors, never without, nor beside bytes in frames. */
+Test(dial, an_input_that_makes_no_sense_ends_the_connection)
+{
+    const guint32 wrong[] = {SPR_WIRE_RUN_INPUT,
+                             SPR_WIRE_RUN_INPUT | SPR_WIRE_RUN_PIPES | SPR_WIRE_RUN_STDIN};
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        int fd = raw();
+        gsize size;
+        SprRunOptions options = {.flags = wrong[i]};
+        g_autofree guint8 *frame =
+            spr_codec_run(&(SprCommand){.command = "echo"}, &options, 1, &size, NULL);
+        guint8 answer[64];
+        cr_assert_eq(write(fd, frame, size), (ssize_t)size);
+        cr_assert_gt(read(fd, answer, sizeof answer), 0);
+        cr_expect_eq(spr_wire_get_header(answer).type, SPR_WIRE_ERROR);
+        close(fd);
+    }
+}
+
 Test(dial, a_discard_of_nothing_ends_the_connection)
 {
     int fd = raw();

@@ -84,7 +84,7 @@ static bool write_bytes(const char *path, const void *data, gsize size, guint mo
 {
     Given given = {data, size};
     SprSource source = {&given, -1, give};
-    SprFileWrite file = {path, mode, &source, -1};
+    SprFileWrite file = {path, mode, &source, -1, .large = size > 64 * 1024};
     bool ok = spr_files_write(supervisor, &file, 1, &patient, error);
     cr_assert(ok == (file.errno_value == 0));
     return ok;
@@ -279,6 +279,23 @@ Test(files, a_mount_and_a_full_directory_are_written_in_place)
     sh("[ \"$(cat source)\" = 'in place' ] && [ $(ls -A | wc -l) = 3 ] && [ $(ls -A tight) = f ]");
 }
 
+/* A large file that was replaced may outlive the answer, but not by much. */
+Test(files, nothing_holds_what_was_replaced)
+{
+    g_autofree char *held =
+        g_strdup_printf("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q '%s.*deleted'", folder);
+    char *data = noise(2 << 20);
+    for (int i = 0; i < 3; i++)
+        cr_assert(write_bytes(in("f"), data, (2 << 20) - (gsize)i, 0, NULL));
+    int left = 500;
+    while (left > 0 && system(held) == 0) {
+        g_usleep(10000);
+        left--;
+    }
+    cr_expect_gt(left, 0);
+    sh("[ $(stat -c %%s f) = %d ]", (2 << 20) - 2);
+}
+
 /* ------------------------------------------------------------------------- breaking off */
 
 Test(files, a_write_that_breaks_off_leaves_the_old_file_alone)
@@ -292,6 +309,7 @@ Test(files, a_write_that_breaks_off_leaves_the_old_file_alone)
     Given broken = {data, 2 << 20, 0, 1 << 20};
     SprSource broken_source = {&broken, -1, give};
     files[1].source = &broken_source;
+    files[0].large = true;
     GError *error = NULL;
     cr_assert_not(spr_files_write(supervisor, files, 2, &patient, &error));
     expect_failure(error, SPR_E_REFUSED, NULL, "a source that gives up");
@@ -334,7 +352,7 @@ Test(files, a_broken_connection_leaves_nothing_behind)
     int calls = 0;
     Given given = {noise(2 << 20), 2 << 20, .between = cut_connection, .ctx = &calls};
     SprSource source = {&given, -1, give};
-    SprFileWrite file = {in("f"), 0, &source, -1};
+    SprFileWrite file = {in("f"), 0, &source, -1, .large = true};
     GError *error = NULL;
     cr_assert_not(spr_files_write(supervisor, &file, 1, &patient, &error));
     expect_failure(error, SPR_E_IO, "supervisor-lost", "a cut connection");
@@ -344,6 +362,36 @@ Test(files, a_broken_connection_leaves_nothing_behind)
 }
 
 /* ------------------------------------------------------------------------------- batches */
+
+/* The supervisor reads the bytes of a file it cannot take, and those behind it are the next one's.
+ */
+Test(files, large_ones_are_whole_behind_one_that_fails)
+{
+    enum {
+        SIZE = (5 << 20) + 12345
+    };
+    char *data = noise(SIZE);
+    Given given[3];
+    SprSource sources[3];
+    SprFileWrite files[3];
+    const char *names[] = {"a", "dir", "b"};
+    sh("mkdir dir");
+    for (int i = 0; i < 3; i++) {
+        given[i] = (Given){data, SIZE - (gsize)i};
+        sources[i] = (SprSource){&given[i], -1, give};
+        files[i] = (SprFileWrite){in(names[i]), 0, &sources[i], -1, .large = true};
+    }
+    GError *error = NULL;
+    cr_assert_not(spr_files_write(supervisor, files, 3, &patient, &error));
+    expect_failure(error, SPR_E_INVALID_ARGUMENT, "is-directory", "the second file");
+    cr_expect(files[0].errno_value == 0 && files[2].errno_value == 0);
+    for (int i = 0; i < 3; i += 2) {
+        g_autofree char *bytes = NULL;
+        gsize size = 0;
+        cr_assert(g_file_get_contents(files[i].path, &bytes, &size, NULL));
+        cr_expect(size == given[i].size && memcmp(bytes, data, size) == 0, "%s", names[i]);
+    }
+}
 
 Test(files, a_batch_tells_of_each_file_and_one_failure_harms_no_other)
 {

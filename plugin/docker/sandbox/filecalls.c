@@ -11,6 +11,7 @@
 G_STATIC_ASSERT((int)DKR_FILES_RECURSIVE == (int)SPR_FILE_RECURSIVE);
 G_STATIC_ASSERT((int)DKR_FILES_NO_FOLLOW == (int)SPR_FILE_NO_FOLLOW);
 
+#define LARGE_SIZE (128u << 10) /* from here on a pipe is worth what it costs */
 #define ARCHIVE_SIZE (16u << 20)
 #define ARCHIVE_API_MINOR 45
 
@@ -189,7 +190,10 @@ static bool write_supervised(const Call *call, DkrFileWrite *files, gsize count,
     for (gsize i = 0; i < count; i++) {
         g_ptr_array_add(paths, dkr_life_absolute(call->life, files[i].path));
         dkr_feed_init(&feeds[i], &files[i].source);
-        asked[i] = (SprFileWrite){paths->pdata[i], files[i].mode, &feeds[i].adapted, 0};
+        asked[i] = (SprFileWrite){.path = paths->pdata[i],
+                                  .mode = files[i].mode,
+                                  .source = &feeds[i].adapted,
+                                  .large = files[i].size >= LARGE_SIZE};
     }
     GError *why = NULL;
     bool ok = spr_files_write(call->supervisor, asked, count, call->wait, &why);
@@ -202,12 +206,12 @@ static bool write_supervised(const Call *call, DkrFileWrite *files, gsize count,
     return judge(files, count, error);
 }
 
-/* A large file reaches the container sooner by the engine's own copying than through frames: from
- * 1.45 on, where it was measured to be so (26.1: three times, 20.10: not at all). */
+/* A large file reaches the container sooner by the engine's own copying than through frames of the
+ * stream: from 1.45 on, where it was measured to be so (26.1: three times, 20.10: not at all). */
 static bool prefers_archive(const Call *call, const DkrFileWrite *file)
 {
     int api_minor = 0;
-    return file->size >= ARCHIVE_SIZE && file->size != G_MAXUINT64 &&
+    return !call->is_own && file->size >= ARCHIVE_SIZE && file->size != G_MAXUINT64 &&
            dkr_client_api_minor(call->venue.context->client, call->wait, &api_minor, NULL) &&
            api_minor >= ARCHIVE_API_MINOR;
 }

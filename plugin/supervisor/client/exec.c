@@ -1,3 +1,4 @@
+#include "supervisor/client/inlet.h"
 #include "supervisor/client/link.h"
 #include "supervisor/client/tap.h"
 
@@ -32,6 +33,7 @@ typedef struct {
     bool source_waits;  /* it said AGAIN */
     bool by_pipes;      /* output comes through these, else in frames */
     SprTap taps[3];     /* by stream */
+    SprInlet inlet;     /* where the source's bytes go, if not into frames */
     guint8 *large;      /* LARGE_READ, made for who writes much */
     bool heard, pinged; /* the program took the command up; it was asked whether it did */
     gint64 silent_at_us;
@@ -85,6 +87,7 @@ static void end_tree(Exec *exec, GError *reason)
     /* What reads files hears of it by its pipe. */
     if (exec->command->files && !exec->had_source)
         spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
+    spr_inlet_close(&exec->inlet);
     exec->ending = true;
     exec->reason = reason;
     exec->source = NULL;
@@ -262,26 +265,63 @@ static bool on_frame(Exec *exec, const SprFrame *frame, GError **error)
     }
 }
 
+/* One piece of the source; none at its end. False when it has none now, or gave up. */
+static bool take_piece(Exec *exec, guint8 *piece, gsize room, gsize *ret_count)
+{
+    *ret_count = 0;
+    SprSourceStatus status = exec->source->read(exec->source->ctx, piece, room, ret_count);
+    exec->source_waits = status == SPR_SOURCE_AGAIN;
+    if (exec->source_waits)
+        return false;
+    if (status != SPR_SOURCE_OK || *ret_count > room) {
+        refuse(exec, "source");
+        return false;
+    }
+    if (*ret_count == 0)
+        exec->source = NULL;
+    return true;
+}
+
+/* Whether a pipe of ours is as full as it gets. */
+static bool is_full(const Exec *exec)
+{
+    return exec->inlet.at < exec->inlet.end;
+}
+
+static void feed_inlet(Exec *exec)
+{
+    SprInlet *inlet = &exec->inlet;
+    gsize count;
+    if (!is_full(exec)) {
+        if (!take_piece(exec, inlet->bytes, SPR_INLET_ROOM, &count))
+            return;
+        inlet->end = count;
+    }
+    spr_inlet_push(inlet);
+    if (!exec->source)
+        spr_inlet_close(inlet);
+}
+
 /* Passes on one piece of the source. */
 static bool feed(Exec *exec, GError **error)
 {
     guint8 piece[32768];
-    gsize room = (gsize)MIN(sizeof piece, exec->stdin_credit), count = 0;
-    SprSourceStatus status = exec->source->read(exec->source->ctx, piece, room, &count);
-    if (status == SPR_SOURCE_AGAIN) {
-        exec->source_waits = true;
+    gsize count;
+    if (exec->inlet.fd >= 0) {
+        feed_inlet(exec);
         return true;
     }
-    if (status != SPR_SOURCE_OK || count > room) {
-        refuse(exec, "source");
+    if (!take_piece(exec, piece, (gsize)MIN(sizeof piece, exec->stdin_credit), &count))
         return true;
-    }
-    if (count == 0) {
-        exec->source = NULL;
+    if (count == 0)
         return send_frame(exec, SPR_WIRE_STDIN_CLOSE, piece, 0, error);
-    }
     exec->stdin_credit -= count;
     return send_frame(exec, SPR_WIRE_STDIN, piece, count, error);
+}
+
+static bool can_feed(const Exec *exec)
+{
+    return exec->source && exec->stdin_credit > 0;
 }
 
 /* It could not be confirmed, and nobody waits longer. */
@@ -340,16 +380,18 @@ static bool on_silence(Exec *exec, GError **error)
 /* One step: feeds the source if it can, then waits for what comes first. */
 static bool step(Exec *exec, GError **error)
 {
-    bool can_feed = exec->source && exec->stdin_credit > 0;
-    if (can_feed && !exec->source_waits && !feed(exec, error))
+    if (can_feed(exec) && !exec->source_waits && !feed(exec, error))
         return false;
-    can_feed = exec->source && exec->stdin_credit > 0;
-    struct pollfd ready[] = {
-        {.fd = can_feed && exec->source_waits ? exec->source->fd : -1, .events = POLLIN},
-        {.fd = exec->taps[SPR_WIRE_OUT].fd, .events = POLLIN},
-        {.fd = exec->taps[SPR_WIRE_ERR].fd, .events = POLLIN}};
+    struct pollfd input = {.fd = -1};
+    if (can_feed(exec) && is_full(exec))
+        input = (struct pollfd){.fd = exec->inlet.fd, .events = POLLOUT};
+    else if (can_feed(exec) && exec->source_waits)
+        input = (struct pollfd){.fd = exec->source->fd, .events = POLLIN};
+    struct pollfd ready[] = {input,
+                             {.fd = exec->taps[SPR_WIRE_OUT].fd, .events = POLLIN},
+                             {.fd = exec->taps[SPR_WIRE_ERR].fd, .events = POLLIN}};
     gint64 until = exec->heard ? SPR_NEVER : exec->silent_at_us;
-    if (can_feed && !exec->source_waits)
+    if (can_feed(exec) && !exec->source_waits && !is_full(exec))
         until = 0;
     SprFrame frame;
     GError *why = NULL;
@@ -369,25 +411,32 @@ static bool step(Exec *exec, GError **error)
 }
 
 /* Without descriptors left the output comes in frames. */
-static void open_pipes(Exec *exec, int write_ends[2])
+static void open_pipes(Exec *exec, int ends[3])
 {
     gsize wide = exec->command->files ? PIPE_OF_PAGES : PIPE_OF_COPIES;
     if (!spr_channel_passes_descriptors(exec->channel) || exec->command->rows > 0 ||
-        !spr_tap_open(&exec->taps[SPR_WIRE_OUT], wide, &write_ends[0]))
+        !spr_tap_open(&exec->taps[SPR_WIRE_OUT], wide, &ends[0]))
         return;
-    exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], wide, &write_ends[1]);
+    exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], wide, &ends[1]);
     if (!exec->by_pipes) {
         spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
-        close(write_ends[0]);
+        close(ends[0]);
+        return;
     }
+    if (exec->source && exec->command->much_input && spr_channel_passes_input(exec->channel) &&
+        spr_inlet_open(&exec->inlet))
+        ends[2] = exec->inlet.read_end;
 }
 
 static bool send_run(Exec *exec, GError **error)
 {
     SprRunOptions options = {.credit = WINDOW, .flags = exec->source ? SPR_WIRE_RUN_STDIN : 0};
-    int write_ends[2];
+    int ends[3];
     gsize size;
-    open_pipes(exec, write_ends);
+    open_pipes(exec, ends);
+    bool by_inlet = exec->inlet.fd >= 0;
+    if (by_inlet)
+        options.flags = SPR_WIRE_RUN_INPUT;
     if (exec->by_pipes)
         options = (SprRunOptions){.flags = options.flags | SPR_WIRE_RUN_PIPES};
     guint8 *frame =
@@ -395,15 +444,17 @@ static bool send_run(Exec *exec, GError **error)
     bool ok = frame != NULL;
     exec->first = ok ? g_byte_array_new_take(frame, size) : g_byte_array_new();
     /* What a file gets is there at once, or soon; a command must not wait for its input. */
-    for (int i = 0; i < 2 && ok && exec->command->files && exec->source && !exec->source_waits; i++)
+    bool early = exec->command->files && !by_inlet;
+    for (int i = 0; i < 2 && ok && early && exec->source && !exec->source_waits; i++)
         ok = feed(exec, error);
     g_autoptr(GByteArray) first = g_steal_pointer(&exec->first);
     if (ok && exec->by_pipes)
-        ok = spr_channel_send_with(exec->channel, first->data, first->len, write_ends, 2, error);
+        ok = spr_channel_send_with(exec->channel, first->data, first->len, ends, by_inlet ? 3 : 2,
+                                   error);
     else if (ok)
         ok = spr_channel_send_secret(exec->channel, first->data, first->len, error);
     for (int i = 0; i < 2 && exec->by_pipes; i++)
-        close(write_ends[i]);
+        close(ends[i]);
     explicit_bzero(first->data, first->len);
     return ok;
 }
@@ -412,6 +463,7 @@ static void close_pipes(Exec *exec)
 {
     spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
     spr_tap_close(&exec->taps[SPR_WIRE_ERR]);
+    spr_inlet_close(&exec->inlet);
     g_free(exec->large);
 }
 
@@ -449,6 +501,7 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .had_source = source != NULL,
                  .sinks = {NULL, out, err},
                  .taps = {{.fd = -1}, {.fd = -1}, {.fd = -1}},
+                 .inlet = {.fd = -1},
                  .channel = channel,
                  .heard = !spr_channel_on_silence(channel, &silence_ctx),
                  .silent_at_us = spr_deadline_after(SILENT_MS),

@@ -17,6 +17,7 @@ typedef struct {
     const char *shown; /* the path, for messages */
     SprFileDecoder decoder;
     bool one_file; /* its last byte is the end */
+    bool much_input;
     bool has_entry;
     int errno_value;
     char *failed; /* below `shown`, or NULL */
@@ -81,7 +82,11 @@ static bool judge_end(const Ask *ask, const SprExit *exit, GError **error)
 static bool run(Ask *ask, SprSupervisor *supervisor, const char *const *argv, const char *user,
                 const SprSource *source, const SprWait *wait, GError **error)
 {
-    SprCommand command = {.argv = argv, .user = user, .files = true, .stall_ms = STALL_MS};
+    SprCommand command = {.argv = argv,
+                          .user = user,
+                          .files = true,
+                          .much_input = ask->much_input,
+                          .stall_ms = STALL_MS};
     SprSink sink = {ask, take_output};
     SprExit exit = {0};
     GError *why = NULL;
@@ -213,6 +218,7 @@ bool spr_files_write(SprSupervisor *supervisor, SprFileWrite *files, gsize count
     write.ask.decoder.taker = (SprFileTaker){.status = write_status, .ctx = &write};
     for (gsize i = 0; i < count; i++) {
         files[i].errno_value = ECANCELED;
+        write.ask.much_input |= files[i].large;
         if (strlen(files[i].path) >= SPR_FILE_MAX_PATH)
             return spr_file_fail(error, ENAMETOOLONG, files[i].path);
     }
@@ -253,7 +259,7 @@ static bool ask_plainly(SprSupervisor *supervisor, const char *const *argv, cons
                         const SprSource *source, SprFileEntryFn take, void *ctx,
                         const SprWait *wait, GError **error)
 {
-    Look look = {.ask = {.shown = argv[1]}, .take = take, .ctx = ctx};
+    Look look = {.ask = {.shown = argv[1], .much_input = source != NULL}, .take = take, .ctx = ctx};
     look.ask.decoder.taker =
         (SprFileTaker){.entry = take ? look_entry : NULL, .status = look_status, .ctx = &look};
     bool ok = run(&look.ask, supervisor, argv, user, source, wait, error);

@@ -26,6 +26,7 @@ typedef struct {
     guint mode; /* 0: as it was, 0644 for a new one */
     const SprSource *source;
     int errno_value; /* stored: 0 it is there, ECANCELED it was not reached */
+    bool large;      /* or of unknown size: more than a few frames */
 } SprFileWrite;
 
 /* Each as a whole or not at all, one after the other. False when one failed, with its error; the

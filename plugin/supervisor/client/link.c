@@ -336,6 +336,12 @@ bool spr_channel_passes_descriptors(const SprChannel *channel)
     return s->is_own && s->pipe.write_with && s->info.features & SPR_WIRE_FEATURE_DIAL;
 }
 
+bool spr_channel_passes_input(const SprChannel *channel)
+{
+    return spr_channel_passes_descriptors(channel) &&
+           channel->supervisor->info.features & SPR_WIRE_FEATURE_INPUT;
+}
+
 /* Between two calls nothing waits to be sent, so that the descriptors go with the first byte. */
 bool spr_channel_send_with(SprChannel *channel, const guint8 *frames, gsize size, const int *fds,
                            guint n_fds, GError **error)

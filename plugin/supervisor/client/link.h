@@ -32,7 +32,10 @@ bool spr_channel_send_secret(SprChannel *channel, const guint8 *frames, gsize si
 /* Whether descriptors can go with a frame: over a socket that is this call's own. */
 bool spr_channel_passes_descriptors(const SprChannel *channel);
 
-/* As send_secret, with one or two descriptors, which stay the caller's. */
+/* Whether one of them can be a command's input. */
+bool spr_channel_passes_input(const SprChannel *channel);
+
+/* As send_secret, with up to three descriptors, which stay the caller's. */
 bool spr_channel_send_with(SprChannel *channel, const guint8 *frames, gsize size, const int *fds,
                            guint n_fds, GError **error);
 

@@ -20,7 +20,7 @@ static ssize_t socket_write_with(void *ctx, const void *data, gsize size, const 
                                  guint n_fds)
 {
     union {
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        char bytes[CMSG_SPACE(3 * sizeof(int))];
         struct cmsghdr align;
     } space = {{0}};
     struct iovec iov = {(void *)data, size};

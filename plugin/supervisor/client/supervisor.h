@@ -80,6 +80,7 @@ typedef struct {
     gint64 stall_ms;               /* so long without a frame is a deadline too; 0: none */
     bool wait_background;          /* ends with the last process of its tree */
     bool files;                    /* argv is a request of filerecords.h, see files.h */
+    bool much_input;               /* of files: more than a few frames */
 } SprCommand;
 
 typedef enum {

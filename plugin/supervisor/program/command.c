@@ -207,6 +207,8 @@ static bool open_streams(SupCommand *command, const SupRun *run, int given[3])
     }
     for (int i = 1; i < 3 && run->flags & SPR_WIRE_RUN_PIPES; i++)
         sup_close(&fds[i]);
+    if (run->flags & SPR_WIRE_RUN_INPUT)
+        sup_close(&fds[0]);
     sup_input_open(&command->input, command, fds[0],
                    run->flags & SPR_WIRE_RUN_FILES ? SPR_WIRE_FILES_WINDOW : SPR_WIRE_STDIN_WINDOW);
     sup_stream_open(&command->out, command, SPR_WIRE_OUT, fds[1]);
@@ -234,12 +236,13 @@ static SprWireStep start(SupCommand *command, const SupRun *run, int given[3])
 /* A client whose pipes did not come had none to give, or we no room for them. */
 static bool take_pipes(SupConnection *connection, const SupRun *run, int given[3])
 {
-    int pipes[2] = {-1, -1};
+    int pipes[SUP_MAX_GIVEN];
     sup_connection_take_given(connection, pipes);
+    given[0] = pipes[2];
     given[1] = pipes[0];
     given[2] = pipes[1];
-    bool wanted = run->flags & SPR_WIRE_RUN_PIPES;
-    return wanted ? pipes[0] >= 0 && pipes[1] >= 0 : pipes[0] < 0;
+    bool output = run->flags & SPR_WIRE_RUN_PIPES, input = run->flags & SPR_WIRE_RUN_INPUT;
+    return output == (given[1] >= 0) && output == (given[2] >= 0) && input == (given[0] >= 0);
 }
 
 static void close_all(int given[3])
@@ -475,7 +478,7 @@ void sup_command_end(SupCommand *command, int signal, SprWireScope scope, int64_
         /* Its keeper listens to its streams alone. One that takes bytes still tells how far it
          * came. */
         sup_input_close(&command->input);
-        if (!(command->flags & SPR_WIRE_RUN_STDIN))
+        if (!(command->flags & (SPR_WIRE_RUN_STDIN | SPR_WIRE_RUN_INPUT)))
             sup_stream_close(&command->out);
         sup_command_expect_end(command, 0);
         return;

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#define OF_FILES (SPR_WIRE_RUN_FILES | SPR_WIRE_RUN_STDIN | SPR_WIRE_RUN_PIPES | SPR_WIRE_RUN_INPUT)
+
 extern char **environ;
 
 static char shell_path[] = "/bin/sh", shell_flag[] = "-c";
@@ -23,12 +25,12 @@ bool sup_run_parse(SprWireReader *r, SupRun *run)
     run->size = r->left;
     bool shell = run->flags & SPR_WIRE_RUN_SHELL;
     bool files = run->flags & SPR_WIRE_RUN_FILES;
+    bool pipes = run->flags & SPR_WIRE_RUN_PIPES, input = run->flags & SPR_WIRE_RUN_INPUT;
     bool own_streams = run->flags & SPR_WIRE_RUN_DETACHED || run->rows > 0;
     if (r->bad || run->n_argv == 0 || (shell && run->n_argv != 1) ||
-        (files && ((run->flags & ~(SPR_WIRE_RUN_FILES | SPR_WIRE_RUN_STDIN | SPR_WIRE_RUN_PIPES)) ||
-                   run->rows)) ||
-        (own_streams && run->flags & SPR_WIRE_RUN_PIPES) || run->n_argv > SPR_WIRE_MAX_STRINGS ||
-        run->n_env > SPR_WIRE_MAX_STRINGS)
+        (files && (run->flags & ~OF_FILES || run->rows)) || (input && !pipes) ||
+        (input && run->flags & SPR_WIRE_RUN_STDIN) || (own_streams && pipes) ||
+        run->n_argv > SPR_WIRE_MAX_STRINGS || run->n_env > SPR_WIRE_MAX_STRINGS)
         return false;
     for (uint32_t i = 0; i < run->n_argv + run->n_env + 2; i++)
         spr_wire_get_text(r);

@@ -166,7 +166,7 @@ static bool greet(SupConnection *connection, const uint8_t *nonce)
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 2);
-    spr_wire_put(&w, SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL, 8);
+    spr_wire_put(&w, SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL | SPR_WIRE_FEATURE_INPUT, 8);
     spr_wire_put_bytes(&w, connections.instance, SPR_WIRE_INSTANCE);
     spr_wire_put(&w, (uint64_t)getpid(), 4);
     spr_wire_put(&w, getuid(), 4);
@@ -204,10 +204,10 @@ static bool dial(SupConnection *connection, uint32_t channel, SprWireReader *r)
 
 static bool discard(SupConnection *connection)
 {
-    int given[2];
+    int given[SUP_MAX_GIVEN];
     if (!sup_connection_take_given(connection, given))
         return false;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < SUP_MAX_GIVEN; i++)
         sup_leftover_read(given[i]);
     return true;
 }
@@ -229,12 +229,12 @@ static bool is_pipe(int fd)
 /* From here on the relay only waits: its bytes no longer go through it. */
 static bool take_lent(SupConnection *connection)
 {
-    int given[2];
+    int given[SUP_MAX_GIVEN];
     if (connection->lender.fd >= 0 || !sup_connection_take_given(connection, given))
         return false;
-    if (!is_pipe(given[0]) || !is_pipe(given[1])) {
-        sup_close(&given[0]);
-        sup_close(&given[1]);
+    if (!is_pipe(given[0]) || !is_pipe(given[1]) || given[2] >= 0) {
+        for (int i = 0; i < SUP_MAX_GIVEN; i++)
+            sup_close(&given[i]);
         return false;
     }
     sup_watch_set(&connection->input, 0);
@@ -358,14 +358,15 @@ static void serve_input(SupConnection *connection)
 
 static void close_given(SupConnection *connection)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < SUP_MAX_GIVEN; i++)
         sup_close(&connection->given[i]);
 }
 
-bool sup_connection_take_given(SupConnection *connection, int given[2])
+bool sup_connection_take_given(SupConnection *connection, int given[SUP_MAX_GIVEN])
 {
     memcpy(given, connection->given, sizeof connection->given);
-    connection->given[0] = connection->given[1] = -1;
+    for (int i = 0; i < SUP_MAX_GIVEN; i++)
+        connection->given[i] = -1;
     return given[0] >= 0;
 }
 
@@ -395,7 +396,7 @@ static ssize_t receive(SupConnection *connection)
     bool takes = connection->dialed || !connection->greeted;
     if (takes) {
         msg.msg_control = space.bytes;
-        msg.msg_controllen = sizeof space.bytes;
+        msg.msg_controllen = CMSG_LEN(sizeof connection->given); /* SPACE has room for one more */
     }
     ssize_t n = recvmsg(connection->input.fd, &msg, MSG_CMSG_CLOEXEC);
     if (n > 0 && takes)
@@ -455,7 +456,9 @@ static SupConnection *connection_new(int fd)
     }
     connection->input = (SupWatch){.fd = fd, .ready = on_input};
     connection->output = (SupWatch){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .ready = on_room};
-    connection->lender.fd = connection->given[0] = connection->given[1] = -1;
+    connection->lender.fd = -1;
+    for (int i = 0; i < SUP_MAX_GIVEN; i++)
+        connection->given[i] = -1;
     connection->in = map(IN_ROOM);
     connection->in_room = IN_ROOM;
     connection->out = map(OUT_ROOM);

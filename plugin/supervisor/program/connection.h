@@ -7,6 +7,8 @@
 #include "../protocol.h"
 #include "server.h"
 
+#define SUP_MAX_GIVEN 3 /* descriptors that come with one frame */
+
 typedef struct SupConnection {
     SupLink link;
     SupWatch input, output; /* one socket, or what a relay lent */
@@ -16,14 +18,14 @@ typedef struct SupConnection {
     uint8_t *out;
     size_t out_start, out_end, out_peak;
     bool greeted;
-    bool broken;      /* closed at the end of the round */
-    bool closing;     /* closed once all is written */
-    bool blocked;     /* the peer does not read; whoever has output waits */
-    SupLink commands; /* not answered yet, started on it */
-    SupLink requests; /* waiting for a process */
-    bool dialed;      /* by us: descriptors may come with any frame */
-    bool gone;        /* the peer is: nothing is begun any more of what it sent before */
-    int given[2];     /* that came and no frame has taken yet, or -1 */
+    bool broken;              /* closed at the end of the round */
+    bool closing;             /* closed once all is written */
+    bool blocked;             /* the peer does not read; whoever has output waits */
+    SupLink commands;         /* not answered yet, started on it */
+    SupLink requests;         /* waiting for a process */
+    bool dialed;              /* by us: descriptors may come with any frame */
+    bool gone;                /* the peer is: nothing is begun any more of what it sent before */
+    int given[SUP_MAX_GIVEN]; /* that came and no frame has taken yet, or -1 */
 } SupConnection;
 
 void sup_connections_init(void);
@@ -36,7 +38,7 @@ bool sup_connection_open(int fd);
 int sup_connection_dial(const char *path, const uint8_t nonce[SPR_WIRE_NONCE]);
 
 /* Moves the descriptors that came with a frame; false when there are none. */
-bool sup_connection_take_given(SupConnection *connection, int given[2]);
+bool sup_connection_take_given(SupConnection *connection, int given[SUP_MAX_GIVEN]);
 
 /* Writes what is there, closes what is broken. */
 void sup_connections_flush(void);

@@ -198,7 +198,7 @@ static int write_one(const SupFileItem *item)
     return error ? error : ECANCELED;
 }
 
-static int do_write(char *const argv[])
+static int write_all(void)
 {
     SupFileItem item;
     for (uint32_t i = 0; sup_fileio_next(&item) && item.kind == SPR_FILE_FILE; i++)
@@ -207,6 +207,13 @@ static int do_write(char *const argv[])
         return finish(0, "", true);
     sup_fileio_flush(); /* what became of those before is still worth telling */
     return ECANCELED;
+}
+
+static int do_write(char *const argv[])
+{
+    int error = write_all();
+    sup_filewrite_free_replaced();
+    return error;
 }
 
 static int do_put(char *const argv[])

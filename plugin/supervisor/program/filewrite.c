@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #define MOST_LINKS 40
+#define SLOW_TO_FREE (1 << 20)
+#define ROOMY 8 /* times what is held: room that nobody misses for a moment */
 #define PROC_MAGIC 0x9fa0
+#define TMPFS_MAGIC 0x01021994
 #define SYSFS_MAGIC 0x62656572
 
 /* ------------------------------------------------------------------------- directories */
@@ -139,12 +142,15 @@ static int resolve(SupFileWrite *file, const char *given)
  */
 static int examine(SupFileWrite *file)
 {
-    struct statfs fs;
+    struct statfs fs = {0};
     if (fstatfs(file->directory, &fs) == 0 && (fs.f_type == PROC_MAGIC || fs.f_type == SYSFS_MAGIC))
         return EPERM;
     file->exists = fstatat(file->directory, file->base, &file->was, AT_SYMLINK_NOFOLLOW) == 0;
     if (!file->exists)
         return errno == ENOENT ? 0 : errno;
+    file->slow_to_free =
+        file->was.st_size >= SLOW_TO_FREE && fs.f_type != TMPFS_MAGIC &&
+        (uint64_t)file->was.st_size < (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / ROOMY;
     if (!S_ISREG(file->was.st_mode))
         return S_ISDIR(file->was.st_mode) ? EISDIR : SPR_FILE_E_SPECIAL;
     return faccessat(file->directory, file->base, W_OK, 0) < 0 ? errno : 0;
@@ -199,11 +205,21 @@ static int open_target(SupFileWrite *file)
     return refused && file->exists ? open_in_place(file) : errno;
 }
 
+/* The kernel frees a file, and waits for what of it is on its way to the disk, when the last one
+ * who has it leaves: for a large one that is us, once everything is answered. */
+static int replaced = -1;
+
+void sup_filewrite_free_replaced(void)
+{
+    sup_close(&replaced);
+}
+
 int sup_filewrite_begin(SupFileWrite *file, const char *path, mode_t mode)
 {
     file->directory = file->fd = file->old = -1;
     file->temporary[0] = '\0';
-    file->exists = file->keep_old = false;
+    file->exists = file->keep_old = file->slow_to_free = false;
+    sup_filewrite_free_replaced();
     int error = resolve(file, path);
     if (error == 0)
         error = examine(file);
@@ -264,9 +280,16 @@ static int copy_into_old(SupFileWrite *file)
     return error == 0 ? close_checked(&file->old) : error;
 }
 
+static void hold_replaced(const SupFileWrite *file)
+{
+    if (file->slow_to_free)
+        replaced = openat(file->directory, file->base, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int sup_filewrite_commit(SupFileWrite *file)
 {
     int error = close_checked(&file->fd);
+    hold_replaced(file);
     if (error == 0 && file->temporary[0]) {
         bool renamed = !file->keep_old &&
                        renameat(file->directory, file->temporary, file->directory, file->base) == 0;

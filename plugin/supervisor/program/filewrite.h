@@ -21,7 +21,8 @@ typedef struct {
     int fd;                             /* where bytes go */
     int old;                            /* what is there, once it is opened to be written */
     bool exists;
-    bool keep_old; /* no rename can keep its owner */
+    bool keep_old;     /* no rename can keep its owner */
+    bool slow_to_free; /* what is there */
     struct stat was;
     mode_t mode;
 } SupFileWrite;
@@ -34,6 +35,10 @@ int sup_filewrite_bytes(int fd, const uint8_t *bytes, size_t size);
 
 /* The file gets its name; 0 or an errno. */
 int sup_filewrite_commit(SupFileWrite *file);
+
+/* What the last one took the place of may still be held: after the answer, lets go of it. */
+void sup_filewrite_free_replaced(void);
+
 void sup_filewrite_abort(SupFileWrite *file);
 
 /* The directory and those above it, 0755. EEXIST is told of path only. */

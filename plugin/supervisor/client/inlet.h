@@ -1,0 +1,25 @@
+/*
+ * A pipe of ours that a request takes its input from, so that it passes nobody on its way: we
+ * write, and hand the read end in. We keep that one as well: a reader who leaves is then no signal
+ * to this process, and we hear of it by the answer. For exec.c; of one call.
+ */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+
+#define SPR_INLET_ROOM (256u * 1024)
+
+typedef struct {
+    int fd; /* the write end, which never blocks; -1: none, or closed */
+    int read_end;
+    guint8 *bytes; /* SPR_INLET_ROOM; those from `at` to `end` are still to be written */
+    gsize at, end;
+} SprInlet;
+
+/* False with errno. */
+bool spr_inlet_open(SprInlet *inlet);
+void spr_inlet_close(SprInlet *inlet);
+
+/* Writes what the pipe takes now; true when nothing is left to be written. */
+bool spr_inlet_push(SprInlet *inlet);
