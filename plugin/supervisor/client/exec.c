@@ -189,6 +189,8 @@ static void drain(Exec *exec)
     spr_tap_mark(err);
     for (;;) {
         gsize got = pump(exec, SPR_WIRE_OUT) + pump(exec, SPR_WIRE_ERR);
+        if (exec->done) /* its reader has enough, and leaves what is in the pipes */
+            return;
         bool late = g_get_monotonic_time() >= until_us;
         if (exec->done || (out->fd < 0 && err->fd < 0) ||
             (late && (got == 0 || out->owed + err->owed == 0)))
