@@ -192,8 +192,7 @@ static void drain(Exec *exec)
         if (exec->done) /* its reader has enough, and leaves what is in the pipes */
             return;
         bool late = g_get_monotonic_time() >= until_us;
-        if (exec->done || (out->fd < 0 && err->fd < 0) ||
-            (late && (got == 0 || out->owed + err->owed == 0)))
+        if ((out->fd < 0 && err->fd < 0) || (late && (got == 0 || out->owed + err->owed == 0)))
             break;
         struct pollfd fds[2] = {{.fd = out->fd, .events = POLLIN},
                                 {.fd = err->fd, .events = POLLIN}};
