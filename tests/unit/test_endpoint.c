@@ -286,6 +286,10 @@ Test(choice, that_is_broken_is_an_error_and_no_fallback)
     set(2, "DOCKER_HOST", "");
     g_free(put("config.json", "{\"currentContext\":"));
     refuses((DkrWish){0}, "config.json");
+    g_free(put("config.json", "{\"currentContext\":7}"));
+    refuses((DkrWish){0}, "config.json: currentContext");
+    g_free(put("config.json", "[\"x\"]"));
+    refuses((DkrWish){0}, "config.json");
     g_free(put("config.json", "{\"currentContext\":\"gone\"}"));
     refuses((DkrWish){0}, "context \"gone\"");
     put_context("empty", "{\"Endpoints\":{}}");

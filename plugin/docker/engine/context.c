@@ -58,7 +58,13 @@ bool dkr_context_current(const char *folder, char **ret_name, GError **error)
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
-    const char *name = json_string_value(json_object_get(json, "currentContext"));
+    const json_t *current = json_object_get(json, "currentContext");
+    const char *name = json_string_value(current);
+    if (!json_is_object(json) || (current && !name))
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "bad-context",
+                        "%s: currentContext must be the name of a context: mend it, or set "
+                        "DOCKER_CONTEXT",
+                        path);
     *ret_name = name && *name ? g_strdup(name) : NULL;
     return true;
 }

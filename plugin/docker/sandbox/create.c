@@ -241,13 +241,16 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
     return false;
 }
 
-/* Failures that may be the supervisor's own doing. */
+/* Failures that may be the supervisor's own doing: an engine's that names what only it needs, or
+ * mounts. */
 static bool may_do_without(const Attempt *a, const GError *why)
 {
     if (!a->placement->use || strcmp(a->options->supervisor, "auto") != 0)
         return false;
-    return spr_error_is(why, SPR_E_IO, "no-supervisor") ||
-           (dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed"));
+    if (spr_error_is(why, SPR_E_IO, "no-supervisor"))
+        return true;
+    bool names_it = strstr(why->message, DKR_RESERVED_DIRECTORY) || strstr(why->message, "mount");
+    return dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed") && names_it;
 }
 
 /* Failures that the mount of the socket's folder may have made: the engine is elsewhere, or forbids
