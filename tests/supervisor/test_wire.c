@@ -221,7 +221,7 @@ Test(wire, what_is_lent_must_be_two_pipes)
     }
     int fd = sandbox_socket(&sandbox);
     cr_expect(send_lend(fd, five, G_N_ELEMENTS(five)));
-    cr_expect(send_lend(fd, five, G_N_ELEMENTS(five)));
+    send_lend(fd, five, G_N_ELEMENTS(five)); /* may find it closed already */
     cr_expect(is_closed_within(fd, 10000), "the relay's socket carries nothing more");
     close(fd);
     close(ends[0]);
