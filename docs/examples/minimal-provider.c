@@ -152,6 +152,7 @@ static sprov_status do_exec(sprov_sandbox *sandbox, const sprov_exec_request *re
     if (pid < 0 || waitpid(pid, &status, 0) != pid)
         return fail(error, SPROV_E_REFUSED, "the command did not start, or its input gave up");
     told.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    told.term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (result)
         *result = told;
     return is_whole ? SPROV_OK : fail(error, SPROV_E_REFUSED, "a sink stopped the command");
