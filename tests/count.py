@@ -4,7 +4,8 @@
 count.py COUNTS meson LOG STATUS        LOG is the testlog.json of a meson run that ended with STATUS
 count.py COUNTS script NAME OUT STATUS  OUT is the TAP of a script that ended with STATUS
 
-Appends "PASSED FAILED SKIPPED" to the file COUNTS. Whatever does not add up is a failure of its own:
+Appends "PASSED FAILED SKIPPED" to the file COUNTS, and to COUNTS.failed a line for each failure, for
+the end of a log of which only the end is kept. Whatever does not add up is a failure of its own:
 a crash, a timeout, a plan that was not kept, a run without a test.
 """
 import json
@@ -56,6 +57,7 @@ def status_problem(status):
 class Tally:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
+        self.failures = []
 
     def add(self, name, cases, problems, output):
         failures = [case for case in cases if not case.passed]
@@ -65,6 +67,8 @@ class Tally:
         self.passed += passed
         self.failed += failed
         self.skipped += len(skips)
+        self.failures += [f'{name}: {case.name}: {" ".join(case.details).strip()[:400]}' for case in failures]
+        self.failures += [f'{name}: {problem}' for problem in problems]
         counts = f'{passed} passed' + (f', {failed} failed' if failed else '')
         counts += f', {len(skips)} skipped' if skips else ''
         print(f'  {"FAIL" if failed else "ok  "}  {name}: {counts}')
@@ -132,6 +136,8 @@ def main():
         tally.add(arguments[0], *judge_tap(text, int(status)), text)
     with open(counts, 'a', encoding='utf-8') as file:
         print(tally.passed, tally.failed, tally.skipped, file=file)
+    with open(counts + '.failed', 'a', encoding='utf-8') as file:
+        file.writelines(failure + '\n' for failure in tally.failures)
 
 
 main()

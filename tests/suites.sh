@@ -6,7 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
 work=$(mktemp -d)
-touch "$work/counts"
+touch "$work/counts" "$work/counts.failed"
 started=()
 
 # finish STATUS: run at exit; an end that no case accounts for is a failure.
@@ -18,6 +18,7 @@ finish() {
     read -r passed failed skipped < <(
         awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }' "$work/counts"
     )
+    sed 's/^/  failed: /' "$work/counts.failed"
     rm -rf "$work"
     if [ "$failed" -eq 0 ] && { [ "$1" -ne 0 ] || [ "$passed" -eq 0 ]; }; then
         echo "  FAIL  ended with status $1 after $passed passed"
@@ -35,6 +36,7 @@ trap 'finish $?' EXIT
 count_failure() {
     echo "  FAIL  $*"
     echo '0 1 0' >> "$work/counts"
+    echo "$*" >> "$work/counts.failed"
 }
 
 # run_meson TITLE ARGUMENT...: the tests that meson selects by ARGUMENT.

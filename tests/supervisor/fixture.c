@@ -347,14 +347,19 @@ unsigned count_processes(const char *text)
     return count;
 }
 
+unsigned wait_until_processes(const char *text, unsigned count)
+{
+    unsigned seen = count_processes(text);
+    for (int i = 0; i < 500 && seen != count; i++) {
+        g_usleep(10000);
+        seen = count_processes(text);
+    }
+    return seen;
+}
+
 unsigned wait_until_gone(const char *text)
 {
-    unsigned left = count_processes(text);
-    for (int i = 0; i < 100 && left > 0; i++) {
-        g_usleep(20000);
-        left = count_processes(text);
-    }
-    return left;
+    return wait_until_processes(text, 0);
 }
 
 unsigned count_descriptors(pid_t pid)

@@ -90,7 +90,11 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Ran, ran_clear)
 /* Processes of this machine whose command line has this text, the caller not counted. */
 unsigned count_processes(const char *text);
 
-/* Looks again until there are none or some seconds are over; how many are left. */
+/*
+ * Looks again until there are `count` of them or some seconds are over; how many were seen last. A
+ * shell that forks is two for a moment: a count of what may still be starting is not asked once.
+ */
+unsigned wait_until_processes(const char *text, unsigned count);
 unsigned wait_until_gone(const char *text);
 
 /* Descriptors of a process, and the number behind `key` ("VmRSS:") in its /proc/PID/status. */

@@ -175,9 +175,7 @@ Test(kill, trees_die_with_the_supervisor)
     g_auto(Ran) ran = run_marked(
         client, "setsid sh -c 'sleep 100; :' x $1 >/dev/null 2>&1 & echo up", word, 0, 0, NULL);
     cr_expect(ran.ok);
-    for (int i = 0; i < 500 && count_processes(word) != 1; i++)
-        g_usleep(10000); /* one that is in the middle of an exec has no arguments */
-    cr_expect_eq(count_processes(word), 1);
+    cr_expect_eq(wait_until_processes(word, 1), 1);
     kill(other.pid, SIGKILL);
     sandbox_stop(&other);
     cr_expect_eq(wait_until_gone(word), 0);
@@ -246,7 +244,7 @@ Test(kill, what_a_killed_keeper_had_is_ended_whatever_session_and_parent_it_has)
     cr_expect(!ran.ok && spr_error_is(ran.error, SPR_E_IO, "keeper-lost"));
     cr_expect_eq(ran.exit.flags & SPR_EXIT_UNCONFIRMED, 0);
     cr_expect_eq(count_processes(word), 0);
-    cr_expect_eq(count_processes(other), 2, "another command's are untouched");
+    cr_expect_eq(wait_until_processes(other, 2), 2, "another command's are untouched");
     kill(bystander, SIGKILL);
     waitpid(bystander, NULL, 0);
     cr_expect_eq(wait_until_gone(other), 0);

@@ -317,12 +317,12 @@ Test(process, a_kill_reaches_its_scope_and_nothing_else)
                                    &count, &patient, NULL));
     }
     cr_expect(try_kill(id, SIGKILL, SPR_SCOPE_LEADER, 0));
-    cr_expect_eq(count_processes(word), 2);
+    cr_expect_eq(wait_until_processes(word, 2), 2);
     SprExit result = wait_for(id);
     cr_expect(result.exit_code == 137 && result.flags == SPR_EXIT_KILLED);
     cr_expect(!try_kill(id, SIGKILL, SPR_SCOPE_LEADER, 0), "the leader is gone");
     cr_expect(try_kill(id, SIGKILL, SPR_SCOPE_GROUP, 0));
-    cr_expect_eq(count_processes(word), 1);
+    cr_expect_eq(wait_until_processes(word, 1), 1);
     cr_expect(try_kill(id, SIGKILL, SPR_SCOPE_TREE, 0));
     cr_expect_eq(count_processes(word), 0);
     cr_expect(!try_kill(id, SIGKILL, SPR_SCOPE_TREE, 0), "nothing is left");
