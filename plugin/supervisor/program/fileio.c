@@ -9,14 +9,14 @@
 #define SPLICE (1u << 20) /* the pipe's size is the limit */
 #define OUT_ROOM (2 * (BLOCK + SPR_FILE_HEADER + SPR_FILE_MAX_RECORD))
 #define IN_ROOM 32768u /* read ahead */
-#define DIRECT 4096u /* this many bytes are not */
+#define DIRECT 4096u   /* this many bytes are not */
 
 static struct {
     int in, out;
     bool in_broken, out_broken;
     size_t out_size, in_at, in_size;
-    uint32_t chunk;  /* bytes left of it */
-    bool item_open;  /* more chunks may come */
+    uint32_t chunk; /* bytes left of it */
+    bool item_open; /* more chunks may come */
     uint8_t out_bytes[OUT_ROOM], in_bytes[IN_ROOM];
 } io;
 

@@ -19,7 +19,7 @@
 #define MOST_LINKS 40
 #define SLOW_TO_FREE (1 << 20)
 #define RENAME_EXCHANGE (1 << 1) /* of linux/fs.h */
-#define ROOMY 8 /* times what is held: room that nobody misses for a moment */
+#define ROOMY 8                  /* times what is held: room that nobody misses for a moment */
 #define PROC_MAGIC 0x9fa0
 #define TMPFS_MAGIC 0x01021994
 #define SYSFS_MAGIC 0x62656572

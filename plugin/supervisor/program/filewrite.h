@@ -34,8 +34,8 @@ void sup_filewrite_init(void);
  * mode 0: as it was, or 0644. 0 or an errno, and then nothing is left to do. */
 int sup_filewrite_begin(SupFileWrite *file, const char *path, mode_t mode);
 
-/* The bytes of the FILE item, to an open file until it takes no more, or to none, -1, which leads to
- * the item's end. 0 or an errno. */
+/* The bytes of the FILE item, to an open file until it takes no more, or to none, -1, which leads
+ * to the item's end. 0 or an errno. */
 int sup_filewrite_take(int fd);
 
 /* The file gets its name; 0 or an errno. */
