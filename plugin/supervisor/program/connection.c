@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@
 #define OUTPUT_PREFIX (SPR_WIRE_HEADER + 8)
 #define OUTPUT_ROOM (SPR_WIRE_MAX_DATA - OUTPUT_PREFIX) /* so that whole frames fill pages */
 #define LENT_PIPE (256 * 1024)
+#define SPLICE_LEAST 16384 /* for a frame to be worth two calls more */
 
 static struct {
     SupLink all;
@@ -122,10 +124,9 @@ uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room)
     return at + OUTPUT_PREFIX;
 }
 
-void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
-                           uint16_t flags, uint64_t offset, size_t size)
+static void put_output_head(uint8_t *at, uint32_t channel, uint8_t stream, uint16_t flags,
+                            uint64_t offset, size_t size)
 {
-    uint8_t *at = connection->out + connection->out_end;
     spr_wire_put_header(at, (SprWireHeader){.size = (uint32_t)size + 8,
                                             .channel = channel,
                                             .type = SPR_WIRE_OUTPUT,
@@ -133,7 +134,56 @@ void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t 
                                             .flags = flags});
     SprWireWriter w = {at + SPR_WIRE_HEADER, 8, false};
     spr_wire_put(&w, offset, 8);
+}
+void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
+                           uint16_t flags, uint64_t offset, size_t size)
+{
+    put_output_head(connection->out + connection->out_end, channel, stream, flags, offset, size);
     advance(connection, OUTPUT_PREFIX + size);
+}
+
+/* What our output did not take of a frame that has begun. Who shares the pipe's name may have taken
+ * some of it: then the frame is made whole with zeros. */
+static void copy_rest(SupConnection *connection, int pipe, size_t left)
+{
+    uint8_t *at = make_room(connection, left, OUT_ROOM);
+    size_t done = 0;
+    while (done < left) {
+        ssize_t n = read(pipe, at + done, left - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    memset(at + done, 0, left - done);
+    advance(connection, left);
+}
+
+size_t sup_connection_splice(SupConnection *connection, uint32_t channel, uint8_t stream,
+                             uint64_t offset, int pipe, uint64_t most)
+{
+    uint8_t head[OUTPUT_PREFIX];
+    int waiting;
+    if (!connection->output_is_pipe || connection->broken || pending(connection) > 0 ||
+        most < SPLICE_LEAST || ioctl(pipe, FIONREAD, &waiting) < 0 || waiting < SPLICE_LEAST)
+        return 0;
+    size_t size = (size_t)waiting < SPR_WIRE_MAX_DATA ? (size_t)waiting : SPR_WIRE_MAX_DATA;
+    size_t left = size = size < most ? size : (size_t)most;
+    put_output_head(head, channel, stream, 0, offset, size);
+    if (write(connection->output.fd, head, sizeof head) != sizeof head)
+        return 0; /* which a pipe takes as a whole or not at all */
+    while (left > 0) {
+        ssize_t n = splice(pipe, NULL, connection->output.fd, NULL, left, SPLICE_F_NONBLOCK);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        left -= (size_t)n;
+    }
+    if (left > 0)
+        copy_rest(connection, pipe, left);
+    return size;
 }
 
 static void write_out(SupConnection *connection)
@@ -242,7 +292,9 @@ static bool take_lent(SupConnection *connection)
     sup_watch_close(&connection->output);
     connection->input.fd = given[0];
     connection->output.fd = given[1];
-    fcntl(given[1], F_SETPIPE_SZ, LENT_PIPE);
+    for (int i = 0; i < 2; i++)
+        fcntl(given[i], F_SETPIPE_SZ, LENT_PIPE);
+    connection->output_is_pipe = fcntl(given[1], F_GETPIPE_SZ) > 0;
     return sup_watch_set(&connection->lender, EPOLLIN) &&
            sup_watch_set(&connection->input, EPOLLIN);
 }

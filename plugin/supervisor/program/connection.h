@@ -13,6 +13,7 @@ typedef struct SupConnection {
     SupLink link;
     SupWatch input, output; /* one socket, or what a relay lent */
     SupWatch lender;        /* the relay's socket; its end is the connection's */
+    bool output_is_pipe;    /* the relay's, into which others can be emptied */
     uint8_t *in;
     size_t in_size, in_room;
     uint8_t *out;
@@ -60,3 +61,8 @@ void sup_connection_done(SupConnection *connection, uint32_t channel, int error,
 uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room);
 void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
                            uint16_t flags, uint64_t offset, size_t size);
+
+/* Up to `most` bytes that wait in a pipe go from there into our output, if that is a pipe with
+ * nothing before them, and no byte is copied: how many; 0: not that way. */
+size_t sup_connection_splice(SupConnection *connection, uint32_t channel, uint8_t stream,
+                             uint64_t offset, int pipe, uint64_t most);

@@ -38,7 +38,12 @@ static ssize_t read_away(SupStream *stream)
 static ssize_t read_to_client(SupStream *stream, bool *ret_blocked)
 {
     SupCommand *command = stream->command;
-    size_t room = 0;
+    size_t room = 0, spliced = sup_connection_splice(command->connection, command->channel,
+                                                     stream->number, stream->offset,
+                                                     stream->watch.fd, stream->credit);
+    stream->credit -= spliced;
+    if (spliced > 0)
+        return (ssize_t)spliced;
     uint8_t *at = stream->credit > 0 ? sup_connection_reserve(command->connection, &room) : NULL;
     if (!at) {
         *ret_blocked = true;
