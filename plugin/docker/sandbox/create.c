@@ -45,7 +45,7 @@ typedef struct {
 /* Our own limit: the caller's time or token may be what ended the start. */
 static void take_back(const Attempt *a, const char *container)
 {
-    SprWait wait = spr_wait_to_tidy(a->wait, CLEANUP_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
     g_autoptr(GError) error = NULL;
     if (!dkr_container_remove(a->context->client, container, &wait, &error))
         spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",
@@ -150,7 +150,7 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
          !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, error)) ||
         !dkr_connect_bring_up(a->context, container, a->options->command_is_set, a->wait, &inspect,
                               error)) {
-        dkr_subpath_explain(a->context, a->options, a->image, error);
+        dkr_subpath_explain(a->context, a->options, a->image, a->wait, error);
         return false;
     }
     dkr_connect_warn(a->context, a->options, inspect, true);
@@ -170,7 +170,7 @@ static bool is_in_doubt(const GError *why)
 /* The container of a create without an answer. One that runs is that of another handle. */
 static void take_back_lost(const Attempt *a)
 {
-    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, LOST_LIMIT_MS);
     for (;;) {
         json_auto_t *inspect = NULL;
         g_autoptr(GError) why = NULL;
