@@ -171,6 +171,9 @@ cp "$tls/client.pem" "$work/cert.pem"
 cp "$tls/client-key.pem" "$work/key.pem"
 check 'DOCKER_TLS_VERIFY and DOCKER_CERT_PATH reach an engine by TLS' \
     runs '{}' "DOCKER_HOST=tcp://127.0.0.1:$tls_port" DOCKER_TLS_VERIFY=1 "DOCKER_CERT_PATH=$work"
+check 'a key that the host answers for and no file holds reaches one too' \
+    runs '{"host":"tcp://localhost:'"$tls_port"'","ca":"'"$tls"'/ca.pem","cert":"'"$tls"'/client.pem","keySecret":"ENGINE_KEY"}' \
+    "ENGINE_KEY=$(cat "$tls/client-key.pem")"
 export DOCKER_CONFIG=$work/docker
 docker context create own --docker \
     "host=tcp://127.0.0.1:$tls_port,ca=$work/ca.pem,cert=$work/cert.pem,key=$work/key.pem" > /dev/null 2>&1

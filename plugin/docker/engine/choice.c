@@ -203,7 +203,9 @@ static bool load_wished_tls(Choice *choice, GError **error)
                                     .cert = wish->cert,
                                     .cert_name = "config \"cert\"",
                                     .key = wish->key,
-                                    .key_name = "config \"key\""},
+                                    .key_text = wish->key_text,
+                                    .key_name = wish->key_text ? "config \"keySecret\""
+                                                               : "config \"key\""},
                     error);
 }
 
@@ -270,7 +272,7 @@ static bool secure(Choice *choice, GError **error)
     bool skip = !verify && variable(choice, "DOCKER_TLS");
     bool asked = verify || skip || variable(choice, "DOCKER_CERT_PATH");
     bool may = endpoint->via == DKR_VIA_TCP && endpoint->security != DKR_SECURITY_NONE;
-    if (wish->ca || wish->cert || wish->key)
+    if (wish->ca || wish->cert || wish->key || wish->key_text)
         return may ? load_wished_tls(choice, error)
                    : fail_contradiction(endpoint, "a certificate or key of the config", error);
     if (endpoint->via != DKR_VIA_TCP)

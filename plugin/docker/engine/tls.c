@@ -118,33 +118,42 @@ static int no_password(char *buffer, int size, int is_write, void *ctx)
     return -1;
 }
 
+static bool take_key(DkrTls *tls, const DkrTlsSource *source, const char *text, gsize size,
+                     GError **error)
+{
+    BIO *bio = BIO_new_mem_buf(text, (int)size);
+    tls->key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+    BIO_free(bio);
+    return tls->key ||
+           fail_credentials(source->key_name,
+                            "holds no private key in PEM form without a password", error);
+}
+
 static bool load_key(DkrTls *tls, const DkrTlsSource *source, GError **error)
 {
     char *text;
     gsize size;
+    if (source->key_text)
+        return take_key(tls, source, source->key_text, strlen(source->key_text), error);
     if (strstr(source->key, PEM_MARK))
         return fail_credentials(source->key_name,
                                 "a private key does not belong here: give the path of its file",
                                 error);
     if (!read_pem(source->key, source->key_name, &text, &size, error))
         return false;
-    BIO *bio = BIO_new_mem_buf(text, (int)size);
-    tls->key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
-    BIO_free(bio);
+    bool ok = take_key(tls, source, text, size, error);
     spr_file_wipe_free(text, size);
-    if (!tls->key)
-        return fail_credentials(source->key_name,
-                                "holds no private key in PEM form without a password", error);
-    return true;
+    return ok;
 }
 
 static bool load_client(DkrTls *tls, const DkrTlsSource *source, GError **error)
 {
-    if (!source->cert && !source->key)
+    bool has_key = source->key || source->key_text;
+    if (!source->cert && !has_key)
         return true;
     if (!source->cert)
         return fail_credentials(source->key_name, "its certificate is missing", error);
-    if (!source->key)
+    if (!has_key)
         return fail_credentials(source->cert_name, "its private key is missing", error);
     if (!load_certificates(source->cert, source->cert_name, &tls->chain, error) ||
         !load_key(tls, source, error))

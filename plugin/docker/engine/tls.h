@@ -11,11 +11,12 @@
 
 typedef struct DkrTls DkrTls;
 
-/* Each a path, or (not the key) the PEM text itself; its name for messages beside it. */
+/* Each a path, or (not key) the PEM text itself; its name for messages beside it. */
 typedef struct {
     const char *ca, *ca_name;     /* NULL: the system's */
     const char *cert, *cert_name; /* with key, or neither */
     const char *key, *key_name;
+    const char *key_text; /* in place of key, the PEM text itself: of a host, wiped by its owner */
     bool skip_verify; /* any certificate will do */
 } DkrTlsSource;
 
