@@ -271,7 +271,8 @@ void hs_services_offer_repository(HsServices *services, const char *clone_url)
 
 const char *const *hs_services_secret_names(const HsServices *services)
 {
-    return services->secret_names->len > 1 ? (const char *const *)services->secret_names->pdata : NULL;
+    return services->secret_names->len > 1 ? (const char *const *)services->secret_names->pdata
+                                           : NULL;
 }
 
 /* ----------------------------------------------------------------- the tables */

@@ -207,18 +207,23 @@ check 'without an authority only the systems count' refused '{"host":"https://12
 check 'an expired certificate is refused' refused "$(tls_to "$expired_port" ca client client)" 'has expired' 5
 check 'a certificate for another name is refused' refused "$(tls_to "$elsewhere_port" ca client client)" 'for another address' 5
 check 'a client of another authority is refused by the engine' \
-    refused "$(tls_to "$tls_port" ca stranger stranger)" 'refuses our client certificate' 5
+    refused "$(tls_to "$tls_port" ca stranger stranger)" \
+    "https://127.0.0.1:$tls_port: it refuses our client certificate ($tls/stranger.pem with $tls/stranger-key.pem)" 5
 check 'a client without a certificate is refused by the engine' \
     refused '{"host":"https://127.0.0.1:'"$tls_port"'","ca":"'"$tls"'/ca.pem"}' 'wants a client certificate' 5
 check 'the key of another certificate is refused' refused "$(tls_to "$tls_port" ca client stranger)" 'belongs to another certificate' 5
 check 'plain text on a TLS port is refused' refused "$(tls_to "$text_port" ca client client)" 'does not speak TLS' 5
 check 'TLS before 1.2 is refused' refused "$(tls_to "$old_port" ca client client)" 'no TLS of version 1.2 or later' 5
-check 'clear text to a TLS port is refused' refused '{"host":"http://127.0.0.1:'"$tls_port"'"}' HTTPS 5
+check 'clear text to a TLS port is refused' refused '{"host":"http://127.0.0.1:'"$tls_port"'"}' \
+    "tcp://127.0.0.1:$tls_port wants HTTPS" 5
+check 'a port that speaks something else is told' refused '{"host":"tcp://127.0.0.1:'"$ssh_port"'"}' 'does not speak HTTP' 5
 check 'a port where nobody listens is named' refused '{"host":"tcp://127.0.0.1:1"}' 'tcp://127.0.0.1:1 (Connection refused)' 5
 check 'a host that does not exist is named' refused '{"host":"tcp://no.such.host.invalid:2375"}' no.such.host.invalid 15
-check 'a TLS port that never says a word is given up' refused "$(tls_to "$deaf_port" ca client client)" 'timed out' 30
+check 'a TLS port that never says a word is given up' refused "$(tls_to "$deaf_port" ca client client)" 'took the connection and said nothing' 30
 check 'ssh with a wrong key is refused in its words' \
     refused "${over_ssh%/ssh*}/ssh-wrong-key\"}" 'Permission denied' 15
+check 'and the command to try is told' refused "${over_ssh%/ssh*}/ssh-wrong-key\"}" \
+    "ssh -F $work/ssh-wrong-key -p $ssh_port root@127.0.0.1 docker version" 15
 check 'ssh to a host of another key is refused in its words' \
     refused "${over_ssh%/ssh*}/ssh-wrong-host\"}" 'Host key verification failed' 15
 check 'ssh to a machine whose engine is not there is told in dockers words' \

@@ -197,16 +197,16 @@ static bool load_tls(Choice *choice, const DkrTlsSource *source, GError **error)
 static bool load_wished_tls(Choice *choice, GError **error)
 {
     const DkrWish *wish = choice->wish;
-    return load_tls(choice,
-                    &(DkrTlsSource){.ca = wish->ca,
-                                    .ca_name = "config \"ca\"",
-                                    .cert = wish->cert,
-                                    .cert_name = "config \"cert\"",
-                                    .key = wish->key,
-                                    .key_text = wish->key_text,
-                                    .key_name = wish->key_text ? "config \"keySecret\""
-                                                               : "config \"key\""},
-                    error);
+    return load_tls(
+        choice,
+        &(DkrTlsSource){.ca = wish->ca,
+                        .ca_name = "config \"ca\"",
+                        .cert = wish->cert,
+                        .cert_name = "config \"cert\"",
+                        .key = wish->key,
+                        .key_text = wish->key_text,
+                        .key_name = wish->key_text ? "config \"keySecret\"" : "config \"key\""},
+        error);
 }
 
 static bool load_context_tls(Choice *choice, GError **error)
@@ -316,10 +316,9 @@ static bool finish(Choice *choice, GError **error)
     const DkrWish *wish = choice->wish;
     if (wish->ssh_config && endpoint->via != DKR_VIA_SSH)
         return fail_wish("sshConfig", "the engine is not reached by ssh", error);
-    if (endpoint->via == DKR_VIA_TCP && endpoint->port == 0) {
+    if (endpoint->via == DKR_VIA_TCP && endpoint->port == 0)
         endpoint->port = endpoint->tls ? TLS_PORT : PLAIN_PORT;
-        dkr_endpoint_name(endpoint);
-    }
+    dkr_endpoint_name(endpoint);
     endpoint->ssh_config = g_strdup(wish->ssh_config);
     endpoint->headers = g_strdupv((char **)wish->headers);
     endpoint->limit_ms = wish->timeout_ms;

@@ -259,8 +259,21 @@ static void note_silent(DkrClient *client)
 
 static bool fail_silent(const DkrReply *reply, GError **error)
 {
-    spr_fail(error, SPR_E_TIMEOUT, "engine-silent", "%s did not answer %s %s in time",
-             reply->client->endpoint->address, reply->request.method, reply->request.path);
+    const DkrEndpoint *endpoint = reply->client->endpoint;
+    gint64 now_us = g_get_monotonic_time();
+    int path_length = (int)strcspn(reply->request.path, "?");
+    if (endpoint->limit_ms > 0 && reply->request.limit_ms == 0 && now_us >= reply->limit_us)
+        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                 "%s did not answer %s %.*s in the %" G_GINT64_FORMAT
+                 " ms of config \"timeout\": give it more time",
+                 endpoint->address, reply->request.method, path_length, reply->request.path,
+                 endpoint->limit_ms);
+    else
+        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                 "%s did not answer %s %.*s for %d s: it is frozen or has too much to do; try "
+                 "again later",
+                 endpoint->address, reply->request.method, path_length, reply->request.path,
+                 (int)((now_us - reply->last_byte_us) / G_USEC_PER_SEC));
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }
@@ -374,8 +387,9 @@ static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
     }
     if (!dkr_lane_check(reply->lane, reply->result, reply->head_size > 0, error))
         return false;
-    spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %s: %s",
-             reply->client->endpoint->address, reply->request.method, reply->request.path,
+    spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %.*s: %s",
+             reply->client->endpoint->address, reply->request.method,
+             (int)strcspn(reply->request.path, "?"), reply->request.path,
              curl_easy_strerror(reply->result));
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
@@ -408,7 +422,8 @@ static bool fail_status(DkrReply *reply, const SprWait *wait, GError **error)
     while (size > 0 && text->len < ERROR_BODY_MOST &&
            dkr_reply_read(reply, wait, &data, &size, NULL))
         g_byte_array_append(text, data, (guint)MIN(size, ERROR_BODY_MOST - text->len));
-    return dkr_failure_set(error, reply->status, text->data ? text->data : (guint8 *)"", text->len);
+    const guint8 *bytes = text->data ? text->data : (guint8 *)"";
+    return dkr_failure_set_of(error, reply->client->endpoint, reply->status, bytes, text->len);
 }
 
 /* An engine that refuses an upload early may reset the connection behind its answer: the answer

@@ -35,7 +35,11 @@ char *dkr_tls_take_text(void);
 /* False always: SPR_E_UNAVAILABLE with a reason of its own for each kind. address names the engine,
  * verify is the X509_V_* of the handshake, text what the library said. What has no name is
  * "tls-failed" and may be tried again. */
-bool dkr_tls_fail(const char *address, long verify, const char *text, GError **error);
+bool dkr_tls_fail(const DkrTls *tls, const char *address, long verify, const char *text,
+                  GError **error);
+
+/* The same for an engine that took the connection and let limit_ms pass without a handshake. */
+bool dkr_tls_fail_silent(const char *address, int limit_ms, GError **error);
 
 /* True when text tells of a failure that dkr_tls_fail() has a name for, which may come behind the
  * handshake: TLS 1.3 tells a client late that it was refused. */
