@@ -231,10 +231,31 @@ check 'ssh to a machine whose engine is not there is told in dockers words' \
 
 # --------------------------------------------------------------------- what leaks nowhere
 
-leaks_nothing() {
-    ! grep -rqF -e "$(sed -n 2p "$tls/client-key.pem")" "$work"/*.out "$work"/*.err "$work"/err "$work"/sshd.log &&
-        ! grep -qsF 'PRIVATE KEY' "$work"/*.out "$work"/*.err
+# The log of everything, what processes are called by, and an error, while the key is in use.
+use_key_in_sight() {
+    local id=endpoints-$$-key open=(--provider "$provider" --log-level debug --config
+        '{"host":"tcp://localhost:'"$tls_port"'","ca":"'"$tls"'/ca.pem","cert":"'"$tls"'/client.pem","keySecret":"ENGINE_KEY"}')
+    ENGINE_KEY=$(cat "$tls/client-key.pem") "$host" run "${open[@]}" --id "$id" \
+        --options '{"image":"debian:bookworm-slim","transport":"stream"}' -c 'sleep 2; exit 0' > "$work/key.out" 2> "$work/key.err" &
+    while kill -0 $! 2> /dev/null; do
+        cat /proc/[0-9]*/cmdline >> "$work/ps.out" 2> /dev/null
+        sleep 0.1
+    done
+    wait $! || return 1
+    ENGINE_KEY=$(cat "$tls/stranger-key.pem") "$host" exec "${open[@]}" --id "$id" -c true >> "$work/key.out" 2>> "$work/key.err" && return 1
+    grep -q 'debug: engine' "$work/key.err" && grep -q 'another certificate' "$work/key.err"
 }
+
+leaks_nothing() {
+    local name form
+    for name in client stranger; do
+        for form in "$(sed -n 2p "$tls/$name-key.pem")" 'PRIVATE KEY' \
+            "$(openssl pkey -in "$tls/$name-key.pem" -outform DER | od -An -v -tx1 -j 36 -N 24 | tr -d ' \n')"; do
+            ! grep -rqsiF -e "$form" "$work"/*.out "$work"/*.err "$work"/err "$work"/sshd.log || return 1
+        done
+    done
+}
+check 'a key that the host answers for is used' use_key_in_sight
 check 'no key is in any output' leaks_nothing
 check 'no ssh is left behind' bash -c '! grep -lszF "$0" /proc/[0-9]*/cmdline | grep -v "/$$/" | xargs -r grep -lsF dial-stdio' "$work/ssh"
 echo "1..$count"
