@@ -157,11 +157,44 @@ check 'the first level passes over unix' passes_level_1 "$over_unix"
 check 'the first level passes over tcp' passes_level_1 "$over_tcp"
 check 'the first level passes over TLS' passes_level_1 "$over_tls"
 check 'the first level passes over ssh' passes_level_1 "$over_ssh"
+
+# builds CONFIG: a template with a secret, by a session beside the build
+builds() {
+    local id sum
+    sum=$(printf %s "secret-$$" | sha256sum | cut -d' ' -f1)
+    printf '{"baseImage":"debian:bookworm-slim","operations":[{"method":"setEnvs","args":[{"RUN":"%s"}]},%s]}' "$RANDOM-$$" \
+        '{"method":"runWithSecrets","args":["printf %s \"$SECRET\" | sha256sum > /sum && grep '"$sum"' /sum",{"secrets":["SECRET"],"output":"/sum"}]}' \
+        > "$work/template.json"
+    id=$(SECRET=secret-$$ "$host" build --provider "$provider" --config "$1" "$work/template.json" 2> "$work/build.err") &&
+        "$host" templates rm --provider "$provider" --config "$1" "$id" 2>> "$work/build.err" && return 0
+    tail -n 5 "$work/build.err" | sed 's/^/# /'
+    return 1
+}
+
+for transport in unix tcp tls ssh; do
+    name=over_$transport
+    check "a template with a secret is built over $transport" builds "${!name}"
+done
 for transport in tcp tls ssh; do
     name=over_$transport plain='{"image":"debian:bookworm-slim","supervisor":"off"}'
     check "input ends by half-close over $transport, by an exec of the engine" \
         bash -c 'head -c 3000000 /dev/zero | "$0" run --provider "$1" --config "$2" --id "$3" --options "$4" -c "wc -c" | grep -qx 3000000' \
         "$host" "$provider" "${!name}" "half-$$-$transport" "$plain"
+done
+
+# As a host may be: no room on the stack, signals that nobody waits for, no standard input.
+poor_host() {
+    (
+        ulimit -s 128
+        env --ignore-signal=CHLD --ignore-signal=PIPE "$host" run --provider "$provider" --config "$1" \
+            --id "poor-$$-$RANDOM" --options '{"image":"debian:bookworm-slim","transport":"stream"}' -c 'echo reached' <&-
+    ) > "$work/run.out" 2> "$work/run.err" && grep -qx reached "$work/run.out" && return 0
+    sed 's/^/# /' "$work/run.err"
+    return 1
+}
+for transport in tcp tls ssh; do
+    name=over_$transport
+    check "a host with 128 KiB of stack and ignored signals gets there over $transport" poor_host "${!name}"
 done
 
 # ------------------------------------------------------------ the environment and contexts
