@@ -1,10 +1,12 @@
 /* The core vtable: open to destroy, and the table itself at the end. */
+#include "glue/ask.h"
 #include "glue/template.h"
 
 #include "base/text.h"
 #include "engine/choice.h"
 #include "options/provider.h"
 
+#include <ext/host.h>
 #include <unistd.h>
 
 #define CONTROL_LIMIT_MS (30 * 1000)
@@ -63,8 +65,43 @@ static const char *no_environment(const char *name)
     return NULL;
 }
 
-static bool choose_endpoint(const DkrProviderConfig *config, DkrEndpoint **ret, GError **error)
+static bool fail_key(const char *why, const char *name, GError **error)
 {
+    return spr_fail(error, SPR_E_INVALID_ARGUMENT, "tls-credentials",
+                    "config \"keySecret\": %s \"%s\": let it answer for the private key, or name "
+                    "a file in \"key\"",
+                    why, name);
+}
+
+/* *ret_key is NULL when the configuration names none. */
+static bool ask_for_key(const sprov_provider *provider, const DkrProviderConfig *config,
+                        SprSecret **ret_key, GError **error)
+{
+    const sprov_host *host = &provider->host;
+    sprov_host_secrets secrets = SPROV_INIT(sprov_host_secrets);
+    const char *name = config->key_secret;
+    *ret_key = NULL;
+    if (!name)
+        return true;
+    if (config->key)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "tls-credentials",
+                        "config \"keySecret\": \"key\" is given as well: give one of them");
+    const void *offered =
+        host->get_extension ? host->get_extension(host->ctx, SPROV_HOST_SECRETS) : NULL;
+    if (!offered)
+        return fail_key("this host has no " SPROV_HOST_SECRETS " to ask for", name, error);
+    if (!glue_take_table(&secrets, sizeof secrets, offered, SPROV_HOST_SECRETS, error))
+        return false;
+    *ret_key = glue_ask_for(provider, secrets.secret, host->ctx, name);
+    return *ret_key || fail_key("the host has no secret", name, error);
+}
+
+static bool choose_endpoint(const sprov_provider *provider, const DkrProviderConfig *config,
+                            DkrEndpoint **ret, GError **error)
+{
+    g_autoptr(SprSecret) key = NULL;
+    if (!ask_for_key(provider, config, &key, error))
+        return false;
     g_autoptr(GStrvBuilder) lines = g_strv_builder_new();
     for (size_t i = 0; i < config->headers.count; i++) {
         const DkrPair *pair = &config->headers.items[i];
@@ -81,6 +118,7 @@ static bool choose_endpoint(const DkrProviderConfig *config, DkrEndpoint **ret, 
                     .ca = config->ca,
                     .cert = config->cert,
                     .key = config->key,
+                    .key_text = key ? spr_secret_data(key) : NULL,
                     .ssh_config = config->ssh_config,
                     .version = config->version,
                     .headers = (const char *const *)headers,
@@ -99,7 +137,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
     g_cond_init(&provider->idle);
     if (!glue_check_pointer(ret, "provider", error) || !take_host(provider, host, error) ||
         !dkr_provider_config_parse(config, &parsed, error) ||
-        !choose_endpoint(parsed, &endpoint, error))
+        !choose_endpoint(provider, parsed, &endpoint, error))
         return false;
     g_autofree char *agent = user_agent(&provider->host);
     provider->environment = g_get_environ();

@@ -52,7 +52,7 @@ static bool may_be_others(const GError *why)
 /* Our own limit: the caller's time or token may be what ended the start. */
 static void take_back(const Attempt *a, const char *container, const GError *why)
 {
-    SprWait wait = spr_wait_to_tidy(a->wait, CLEANUP_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
     bool runs = false;
     g_autoptr(GError) error = NULL;
     bool ok = may_be_others(why)
@@ -197,7 +197,7 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
         return false;
     if (start_container(a, container, ret_life, error))
         return true;
-    dkr_subpath_explain(a->context, a->options, a->image, error);
+    dkr_subpath_explain(a->context, a->options, a->image, a->wait, error);
     dkr_socket_forget(dkr_connect_socket_of(created));
     return false;
 }
@@ -211,7 +211,7 @@ static bool is_in_doubt(const GError *why)
 /* The container of a create without an answer. One that runs is that of another handle. */
 static void take_back_lost(const Attempt *a, const GError *lost)
 {
-    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, LOST_LIMIT_MS);
     for (;;) {
         json_auto_t *inspect = NULL;
         g_autoptr(GError) why = NULL;

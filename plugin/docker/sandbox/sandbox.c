@@ -340,7 +340,9 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
         fail_gone(sandbox, "by another call", error);
     else if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
         lose_life(sandbox, life);
-    if (dkr_failure_status(*error) == 0 && !spr_error_is(*error, SPR_E_IO, NULL))
+    if (dkr_failure_status(*error) == 0 &&
+        (!spr_error_is(*error, SPR_E_IO, NULL) ||
+         !dkr_client_answers(sandbox->context->client, wait, NULL)))
         return false;
     LifeState state = ask_life(sandbox, life, wait, NULL);
     if (state == LIFE_RUNS && (says_ended(*error) || (spr_error_is(*error, SPR_E_IO, NULL) &&
