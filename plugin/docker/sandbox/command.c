@@ -24,9 +24,10 @@
 #define RECORD_LIMIT_MS 2000
 /* How long an exit code that is not recorded yet, or a process not there yet, is waited for. */
 #define LATE_LIMIT_MS 1000
-/* An engine's text about a failed start is one short chunk that ends in CR LF. */
+/* An engine's text about a failed start is one short frame that ends in CR LF. */
 #define HELD_MOST (8u << 10)
 #define HELD_STEP_US (100 * 1000)
+#define HELD_LIMIT_MS 1000
 #define SIGNALS_MOST 64
 #define NOTICE_LIMIT_MS (5 * 1000)
 
@@ -60,7 +61,8 @@ typedef struct {
     bool input_ended;
     int input_again_fd;
 
-    DkrChunk *held; /* the first output, while it may be the engine's own text */
+    GByteArray *held; /* the first output, while it may be the engine's own text, */
+    gsize held_rest;  /* and what its frame still lacks */
     gint64 held_step_us;
     bool any_output;
     bool over;
@@ -69,11 +71,16 @@ typedef struct {
     GError *source_error;
 } Run;
 
+static void drop_held(Run *run)
+{
+    g_clear_pointer(&run->held, g_byte_array_unref);
+}
+
 static void run_clear(Run *run)
 {
     dkr_output_free(run->output);
     dkr_hijack_free(run->hijack);
-    g_free(run->held);
+    drop_held(run);
     g_free(run->input);
     g_free(run->exec_id);
     g_free(run->token);
@@ -105,15 +112,33 @@ static void deliver(Run *run, int stream, const guint8 *data, gsize size)
 
 static void deliver_held(Run *run)
 {
-    g_autofree DkrChunk *held = g_steal_pointer(&run->held);
-    if (held)
-        deliver(run, held->stream, held->data, held->size);
+    GByteArray *held = g_steal_pointer(&run->held);
+    if (!held)
+        return;
+    deliver(run, DKR_STREAM_OUT, held->data, held->len);
+    g_byte_array_unref(held);
 }
 
-static bool may_be_engine_text(const Run *run, const DkrChunk *chunk)
+static bool may_be_engine_text(const GByteArray *frame)
 {
-    return !run->any_output && !run->held && chunk->stream == DKR_STREAM_OUT && chunk->size >= 2 &&
-           chunk->size <= HELD_MOST && memcmp(chunk->data + chunk->size - 2, "\r\n", 2) == 0;
+    return frame->len >= 2 && memcmp(frame->data + frame->len - 2, "\r\n", 2) == 0;
+}
+
+/* Keeps the first frame back until it is whole, and then as long as it may be the engine's text. */
+static bool hold_back(Run *run, const DkrChunk *chunk)
+{
+    bool begins = !run->held && !run->any_output && chunk->stream == DKR_STREAM_OUT &&
+                  chunk->size + chunk->rest <= HELD_MOST;
+    if (!begins && (!run->held || run->held_rest == 0))
+        return false;
+    if (begins)
+        run->held = g_byte_array_new();
+    g_byte_array_append(run->held, chunk->data, (guint)chunk->size);
+    run->held_rest = chunk->rest;
+    run->held_step_us = g_get_monotonic_time() + HELD_STEP_US;
+    if (run->held_rest == 0 && !may_be_engine_text(run->held))
+        deliver_held(run);
+    return true;
 }
 
 static void take_output(Run *run)
@@ -121,13 +146,10 @@ static void take_output(Run *run)
     bool end = false;
     for (DkrChunk *chunk; (chunk = dkr_output_take(run->output, &end));) {
         note_move(run);
-        if (may_be_engine_text(run, chunk)) {
-            run->held = chunk;
-            run->held_step_us = g_get_monotonic_time() + HELD_STEP_US;
-            continue;
+        if (!hold_back(run, chunk)) {
+            deliver_held(run);
+            deliver(run, chunk->stream, chunk->data, chunk->size);
         }
-        deliver_held(run);
-        deliver(run, chunk->stream, chunk->data, chunk->size);
         g_free(chunk);
         /* An endless writer must not keep the other ends from being seen. */
         if (run->end == END_NONE &&
@@ -139,16 +161,31 @@ static void take_output(Run *run)
         run->end = END_OVERFLOW;
 }
 
-/* A program that printed one line with CR LF and goes on has a pid; a failed start has none. */
+/* A program that printed has a pid; a failed start has none. */
+static bool is_of_program(Run *run, gint64 limit_ms, const SprWait *wait)
+{
+    SprWait limited = spr_wait_within(wait, limit_ms);
+    DkrExecState state;
+    return dkr_exec_inspect(run->context->client, run->exec_id, &limited, &state, NULL) &&
+           state.pid > 0;
+}
+
+/* For a program that goes on. */
 static void settle_held(Run *run)
 {
-    DkrExecState state;
     if (!run->held || run->over || g_get_monotonic_time() < run->held_step_us)
         return;
-    SprWait wait = spr_wait_within(run->wait, 1000);
     run->held_step_us += HELD_STEP_US;
-    if (dkr_exec_inspect(run->context->client, run->exec_id, &wait, &state, NULL) && state.pid > 0)
+    if (is_of_program(run, HELD_LIMIT_MS, run->wait))
         deliver_held(run);
+}
+
+/* At the end. What nobody knows whose it is is not handed on. */
+static void settle_held_for_good(Run *run, const SprWait *wait)
+{
+    if (run->held && is_of_program(run, RECORD_LIMIT_MS, wait))
+        deliver_held(run);
+    drop_held(run);
 }
 
 /* ---------------------------------------------------------------------------- input */
@@ -391,7 +428,7 @@ static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
     const DkrCommand *c = run->command;
     g_autofree char *line = NULL;
     g_autofree char *text =
-        run->held ? g_strndup((const char *)run->held->data, run->held->size) : g_strdup("");
+        run->held ? g_strndup((const char *)run->held->data, run->held->len) : g_strdup("");
     GError *why = NULL;
     int exit_code;
     bool was_read = c->source.read && (run->input_size > 0 || run->input_ended);
@@ -424,7 +461,7 @@ static SprWait record_wait(const Run *run)
 static bool finish_broken(Run *run, GError *broken, GError **error)
 {
     SprWait wait = record_wait(run);
-    deliver_held(run);
+    settle_held_for_good(run, &wait);
     if (check_container(run, false, &wait, error)) {
         end_lost(run);
         g_propagate_error(error, broken);
@@ -434,14 +471,21 @@ static bool finish_broken(Run *run, GError *broken, GError **error)
     return false;
 }
 
-/* The engine's record, asked after the end of the stream. */
+/* The engine's record, asked after the end of the stream. An exec whose container ended before it
+ * has none of an exit; then only the text tells. */
 static bool read_record(Run *run, const SprWait *wait, DkrExecState *ret_state, GError **error)
 {
     GError *why = NULL;
-    if (dkr_exec_outcome(run->context->client, run->exec_id, LATE_LIMIT_MS, wait, ret_state,
-                         &why))
+    if (dkr_exec_outcome(run->context->client, run->exec_id, LATE_LIMIT_MS, wait, ret_state, &why))
         return true;
-    deliver_held(run);
+    bool was_started = ret_state->running || ret_state->pid > 0;
+    if (run->held && run->held_rest == 0 && !was_started &&
+        spr_error_is(why, SPR_E_IO, "no-exit-code")) {
+        g_error_free(why);
+        return true;
+    }
+    if (was_started)
+        deliver_held(run);
     if (dkr_failure_status(why) == 404) {
         g_error_free(why);
         return fail_gone("removed", error);
@@ -489,16 +533,14 @@ static bool finish_natural(Run *run, GError **error)
 
 static bool finish_ended(Run *run, GError **error)
 {
-    if (run->end == END_GONE) { /* and the command with it */
-        deliver_held(run);
+    if (run->end == END_GONE) /* and the command with it */
         return spr_wait_check(run->wait, error);
-    }
     if (run->command->is_helper)
         return spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
                         "the engine did not run a helper command in time");
     if (!end_tree(run) && run->over && run->end != END_REFUSED && run->end != END_OVERFLOW)
         return finish_natural(run, error);
-    deliver_held(run);
+    settle_held_for_good(run, ending(run));
     set_killed(run);
     switch (run->end) {
     case END_CALL_TIMEOUT:
