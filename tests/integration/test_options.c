@@ -59,25 +59,9 @@ Test(options, of_network_shm_and_devices_hold_inside)
     ep_destroy(&box);
 }
 
-/* An image whose entrypoint would end at once. */
-static char *image_with_entrypoint(void)
-{
-    char *name = ep_format("sprov-test-%s", ep_new_id()), *made;
-    cr_assert_eq(ep_engine("POST", "/containers/create", "{\"Image\":\"busybox:latest\"}", &made),
-                 201);
-    char *id = ep_format("%.64s", strstr(made, "\"Id\":\"") + 6);
-    char *commit =
-        ep_format("/commit?container=%s&repo=%s&tag=1&changes=ENTRYPOINT%%20%%5B%%22false"
-                  "%%22%%5D",
-                  id, name);
-    cr_assert_eq(ep_engine("POST", commit, "{}", NULL), 201);
-    cr_assert_eq(ep_engine("DELETE", ep_format("/containers/%s", id), NULL, NULL), 204);
-    return ep_format("%s:1", name);
-}
-
 Test(options, an_entrypoint_replaces_that_of_the_image)
 {
-    char *image = image_with_entrypoint();
+    char *image = ep_image("[\"false\"]");
     static const struct {
         const char *more;
         const char *runs;
@@ -86,8 +70,7 @@ Test(options, an_entrypoint_replaces_that_of_the_image)
         {"\"entrypoint\":[],\"supervisor\":\"off\"", "sleep infinity"},
         {"\"entrypoint\":[\"sleep\"],\"command\":[\"7123\"]", "sleep 7123"},
         {"\"entrypoint\":[\"sleep\",\"7124\"],\"supervisor\":\"off\"", "sleep 7124"},
-        {"\"entrypoint\":[\"env\"],\"command\":[\"sleep\",\"7125\"],\"init\":false",
-         "sleep 7125"},
+        {"\"entrypoint\":[\"env\"],\"command\":[\"sleep\",\"7125\"],\"init\":false", "sleep 7125"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         EpBox box = ep_box(ep_format("\"image\":\"%s\",%s", image, rows[i].more));
@@ -247,7 +230,7 @@ static EpBox logged_box(Log *log, const char *id, const char *more)
     "\"memory\":268435456,\"pidsLimit\":64,\"readonlyRootfs\":true,\"capDrop\":[\"net_raw\"],"     \
     "\"capAdd\":[\"CAP_SYS_PTRACE\"],\"securityOpt\":[\"no-new-privileges:true\"],"                \
     "\"ulimits\":[{\"name\":\"nofile\",\"soft\":1024,\"hard\":2048}],"                             \
-    "\"tmpfs\":{\"/tmp\":\"size=1m,mode=1777\"},\"env\":{\"A\":\"1\"},\"user\":\"0\","            \
+    "\"tmpfs\":{\"/tmp\":\"size=1m,mode=1777\"},\"env\":{\"A\":\"1\"},\"user\":\"0\","             \
     "\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/m\",\"readOnly\":false},"                       \
     "{\"type\":\"volume\",\"target\":\"/v\",\"volumeOptions\":{\"noCopy\":false}}],"               \
     "\"volumes\":{\"/tmp\":\"/host:ro\"},\"network\":\"none\",\"init\":true,\"cpus\":0.5,"         \

@@ -148,8 +148,7 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
         return false;
     if ((a->placement->use &&
          !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, error)) ||
-        !dkr_connect_bring_up(a->context, container, a->options->command_is_set, a->wait, &inspect,
-                              error)) {
+        !dkr_connect_bring_up(a->context, created, a->wait, &inspect, error)) {
         dkr_subpath_explain(a->context, a->options, a->image, error);
         return false;
     }

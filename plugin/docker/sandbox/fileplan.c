@@ -108,8 +108,8 @@ static bool find_mount(const char *mountinfo, const char *path, char **ret_point
             continue;
         g_free(best);
         best = g_steal_pointer(&point);
-        *ret_read_only = g_str_has_prefix(fields[5], "ro") &&
-                         (fields[5][2] == ',' || fields[5][2] == '\0');
+        *ret_read_only =
+            g_str_has_prefix(fields[5], "ro") && (fields[5][2] == ',' || fields[5][2] == '\0');
     }
     *ret_point = g_steal_pointer(&best);
     return *ret_point != NULL;
@@ -173,8 +173,8 @@ static bool fail_probe(const char *output, gsize size, int exit_code, const char
                        GError **error)
 {
     if (exit_code == PROBE_DENIED && shows_read_only(output, size))
-        return spr_fail(error, SPR_E_DENIED, "read-only",
-                        "%s: the file system is read-only there", shown);
+        return spr_fail(error, SPR_E_DENIED, "read-only", "%s: the file system is read-only there",
+                        shown);
     for (gsize i = 0; i < G_N_ELEMENTS(probe_rules); i++) {
         const ProbeRule *rule = &probe_rules[i];
         if (rule->exit_code == exit_code)

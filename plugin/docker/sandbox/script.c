@@ -15,9 +15,8 @@ static bool gather(void *ctx, const void *data, gsize size)
 }
 
 bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
-                    const char *const *args, const DkrSource *source,
-                    const SprWait *wait, GByteArray **ret_output, int *ret_exit_code,
-                    GError **error)
+                    const char *const *args, const DkrSource *source, const SprWait *wait,
+                    GByteArray **ret_output, int *ret_exit_code, GError **error)
 {
     static const char *const env[] = {
         "LC_ALL=C", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
@@ -40,8 +39,7 @@ bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
     if (!dkr_run(venue, &command, wait, &result, error))
         return false;
     if (result.flags & DKR_COMMAND_TIMED_OUT)
-        return spr_fail(error, SPR_E_TIMEOUT, "stalled", "no byte moved for %d s",
-                        STALL_MS / 1000);
+        return spr_fail(error, SPR_E_TIMEOUT, "stalled", "no byte moved for %d s", STALL_MS / 1000);
     if (result.flags & DKR_COMMAND_KILLED)
         return spr_fail(error, SPR_E_CANCELLED, "cancelled", "cancelled by the caller");
     if (result.exit_code == 127 && output->len == 0)
