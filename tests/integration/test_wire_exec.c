@@ -311,6 +311,22 @@ Test(wire_exec, a_start_that_the_runtime_broke_off_is_repeated_once)
     px_leave(&box);
 }
 
+Test(wire_exec, a_start_that_broke_off_because_the_sandbox_ended_is_told_as_that)
+{
+    EpBox box = px_plain();
+    g_autofree char *base64 = engine_says(CUT);
+    px_set("[{" START ",'do':'answer','status':101,'body':{'base64':'%s'}},"
+           "{" INSPECT ",'do':'rewrite','body':'{`Running`:false,`ExitCode`:126,`Pid`:0}'},"
+           "{'method':'POST','path':'/containers/*/wait','do':'delay','ms':200},"
+           "{'method':'POST','path':'/containers/*/wait','do':'answer','body':'{`StatusCode`:0}'}]",
+           base64);
+    EpRun run = px_run(&box, 20000, "echo x");
+    px_is_error(run.status, &run.error, SPROV_E_NOT_READY, "start it again");
+    cr_expect(run.error.flags & SPROV_ERROR_SANDBOX_GONE);
+    cr_expect_eq(run.out.size, 0);
+    px_leave(&box);
+}
+
 /* --------------------------------------------------------------- text that is no output */
 
 /* What engines sent in place of output, and one that nobody knows yet. */

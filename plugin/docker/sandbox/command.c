@@ -30,6 +30,7 @@
 #define HELD_LIMIT_MS 1000
 #define SIGNALS_MOST 64
 #define NOTICE_LIMIT_MS (5 * 1000)
+#define CUT_LIMIT_MS 1000
 
 /* Why the provider itself ended a command. */
 typedef enum {
@@ -422,6 +423,15 @@ static bool check_container(Run *run, bool doubtful, const SprWait *wait, GError
     return !ended || fail_gone("stopped", error);
 }
 
+/* A start that broke off may be the first that is seen of the container's end. */
+static bool check_cut(Run *run, const SprWait *wait, GError **error)
+{
+    bool ended = false;
+    return !dkr_container_has_ended(run->context->client, run->container, CUT_LIMIT_MS, wait,
+                                    &ended, NULL) ||
+           !ended || fail_gone("stopped", error);
+}
+
 /* The start failed: the held text is the engine's, not the program's. */
 static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
 {
@@ -434,9 +444,10 @@ static bool finish_unstarted(Run *run, const SprWait *wait, GError **error)
     bool was_read = c->source.read && (run->input_size > 0 || run->input_ended);
     if (!dkr_start_failure(text, c->argv[0], c->cwd, c->user, &exit_code, &line, &why)) {
         bool doubtful = spr_error_is(why, SPR_E_INTERNAL, NULL);
+        bool cut = dkr_start_was_cut(text);
         run->result->began = false;
-        if (check_container(run, doubtful, wait, error)) {
-            run->result->was_cut = dkr_start_was_cut(text) && !was_read;
+        if (check_container(run, doubtful, wait, error) && (!cut || check_cut(run, wait, error))) {
+            run->result->was_cut = cut && !was_read;
             g_propagate_error(error, why);
         } else {
             g_error_free(why);
