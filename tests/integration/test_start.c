@@ -210,7 +210,7 @@ Test(start, a_failed_one_says_why_and_leaves_no_container)
         {"\"image\":\"localhost:1/sprov/none:1\"", SPROV_E_NOT_FOUND, "image-not-found",
          "localhost:1/sprov/none:1"},
         {"\"command\":[\"/nope\"]", SPROV_E_NOT_READY, "main-process-ended", "/nope"},
-        {"\"command\":[\"/nope\"],\"init\":false", SPROV_E_INVALID_ARGUMENT, "start-failed",
+        {"\"command\":[\"/nope\"],\"init\":false", SPROV_E_INVALID_ARGUMENT, "option-refused",
          "/nope"},
         {"\"command\":[\"true\"]", SPROV_E_NOT_READY, "main-process-ended", "code 0"},
         {"\"command\":[\"sh\",\"-c\",\"echo because >&2; exit 3\"]", SPROV_E_NOT_READY,

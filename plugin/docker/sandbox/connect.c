@@ -102,9 +102,12 @@ static bool check_runs(const DkrContext *context, const json_t *inspect, const S
 static bool fail_start(GError *why, GError **error)
 {
     g_autoptr(GError) owned = why;
-    if (dkr_start_names_user(owned->message)) /* a plain 500 of the engine */
-        return spr_fail(error, SPR_E_NOT_FOUND, "no-such-user",
-                        "the container could not be started: %s", owned->message);
+    if (dkr_start_names_user(owned->message)) { /* a plain 500 of the engine */
+        spr_fail(error, SPR_E_NOT_FOUND, "no-such-user", "the container could not be started: %s",
+                 owned->message);
+        spr_error_set_native(error, dkr_failure_status(owned));
+        return false;
+    }
     spr_error_set_reason(&owned, "start-failed");
     g_propagate_prefixed_error(error, g_steal_pointer(&owned),
                                "the container could not be started: ");

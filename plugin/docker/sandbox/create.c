@@ -5,8 +5,10 @@
 #include "engine/failure.h"
 #include "engine/volumes.h"
 #include "options/names.h"
+#include "sandbox/blame.h"
 #include "sandbox/connect.h"
 #include "sandbox/image.h"
+#include "sandbox/isolation.h"
 #include "sandbox/layout.h"
 #include "sandbox/owner.h"
 #include "sandbox/placement.h"
@@ -229,19 +231,19 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
     g_autoptr(GError) why = NULL;
     if (a->placement->use && !dkr_placement_prepare(a->context, a->placement, a->wait, error))
         return false;
-    if (!create_or_join(a, &container, ret_life, error))
-        return false;
+    bool made = create_or_join(a, &container, ret_life, &why);
     *ret_outcome = container ? DKR_START_CREATED : DKR_START_CONNECTED;
-    if (!container || run_container(a, container, ret_life, &why))
+    if (made && (!container || run_container(a, container, ret_life, &why)))
         return true;
-    if (!is_others(a, container, why))
+    if (container && !is_others(a, container, why))
         take_back(a, container);
+    dkr_blame_option(a->options, &why);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
 
 /* Failures that may be the supervisor's own doing: an engine's that names what only it needs, or
- * mounts. */
+ * mounts, and none that the options are to blame for. */
 static bool may_do_without(const Attempt *a, const GError *why)
 {
     if (!a->placement->use || strcmp(a->options->supervisor, "auto") != 0)
@@ -305,7 +307,8 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
     g_auto(DkrPlacement) placement = {0};
     g_auto(DkrLinkSocket) socket = {0};
     if (!dkr_client_api_minor(context->client, wait, &api_minor, error) ||
-        !dkr_spec_check_api(options, api_minor, error))
+        !dkr_spec_check_api(options, api_minor, error) ||
+        !dkr_isolation_check(context, options, wait, error))
         return false;
     if (!options->image && !hooks->resolve_template(hooks->ctx, options, wait, &template_image,
                                                     &template_workdir, error))
@@ -318,8 +321,11 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                  .placement = &placement,
                  .socket = &socket,
                  .wait = wait};
-    if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error) ||
-        !dkr_connect_architecture(context, wait, &architecture, error) ||
+    if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error)) {
+        dkr_blame_option(options, error);
+        return false;
+    }
+    if (!dkr_connect_architecture(context, wait, &architecture, error) ||
         !dkr_placement_decide(options, image, architecture, &placement, error) ||
         !dkr_socket_plan_new(context, options, &placement, &socket, error) ||
         !dkr_subpath_create(context, options, a.image, wait, error))
