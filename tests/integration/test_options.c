@@ -59,7 +59,7 @@ Test(options, of_network_shm_and_devices_hold_inside)
     ep_destroy(&box);
 }
 
-Test(options, an_entrypoint_replaces_that_of_the_image)
+Test(options, L34_an_entrypoint_replaces_that_of_the_image)
 {
     char *image = ep_image("[\"false\"]");
     static const struct {
@@ -92,7 +92,7 @@ Test(options, of_the_user_and_its_group_hold_for_commands_and_files)
 }
 
 /* The example of the reference's README: one volume twice, beside "volumes". */
-Test(options, one_volume_read_only_and_a_part_of_it_writable)
+Test(options, L2_one_volume_read_only_and_a_part_of_it_writable)
 {
     const char *volume = ep_new_id(), *other = ep_new_id();
     char *more = ep_format(
@@ -285,7 +285,7 @@ static EpBox logged_box(Log *log, const char *id, const char *more)
     "\"volumes\":{\"/tmp\":\"/host:ro\"},\"network\":\"none\",\"init\":true,\"cpus\":0.5,"         \
     "\"workingDirectory\":\"/tmp/w/\",\"command\":[\"sleep\",\"7200\"],\"shmSize\":1048576"
 
-Test(warnings, of_a_reconnect_name_what_differs_and_nothing_that_does_not)
+Test(warnings, L22_of_a_reconnect_name_what_differs_and_nothing_that_does_not)
 {
     static const char *const modes[] = {"\"supervisor\":\"auto\"", "\"supervisor\":\"off\""};
     for (int i = 0; i < 2; i++) {

@@ -427,7 +427,7 @@ Test(wire_engine, a_second_start_makes_no_create_and_a_local_image_is_not_pulled
     px_destroy(&box);
 }
 
-Test(wire_engine, nothing_but_the_name_is_in_the_address_of_a_create)
+Test(wire_engine, L1_nothing_but_the_name_is_in_the_address_of_a_create)
 {
     EpBox box = px_box(PX_PLAIN ",\"env\":{\"TOKEN\":\"hunter2\"},\"name\":\"wire-create-name\"");
     json_auto_t *log = NULL;

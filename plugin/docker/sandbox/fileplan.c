@@ -16,9 +16,10 @@ enum { /* exit codes of the script */
     PROBE_NAME = 46
 };
 
-/* The last component is followed by hand, the directory by the shell's own cd -P. "x" behind each
- * command substitution keeps line breaks at a name's end. A denied mkdir prints the nearest
- * directory that is there and the mounts, so that a read-only file system can be told. */
+/* The last component is followed by hand, the directory by the shell's own cd -P, but for one that
+ * is another for each process that looks. "x" behind each command substitution keeps line breaks at
+ * a name's end. A denied mkdir prints the nearest directory that is there and the mounts, so that a
+ * read-only file system can be told. */
 const char dkr_file_probe_script[] =
     "p=$1 how=$2 n=0\n"
     "case $p in */|*/.|*/..) slash=1;; *) slash=;; esac\n"
@@ -36,6 +37,7 @@ const char dkr_file_probe_script[] =
     "         printf '%s\\0' \"${d:-/}\"; cat /proc/self/mountinfo; exit 44;; esac\n"
     "    fi\n"
     "  fi\n"
+    "  case $d/ in /proc/self/*|/proc/thread-self/*) p=$d/$b; break;; esac\n"
     "  if ! r=$(cd -P -- \"$d\" 2>/dev/null && pwd -P && echo x); then\n"
     "    [ -d \"$d\" ] && exit 44\n"
     "    u=$d; while [ -n \"$u\" ] && [ ! -e \"$u\" ]; do u=${u%/*}; done\n"

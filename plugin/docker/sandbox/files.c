@@ -104,8 +104,10 @@ static bool read_archive(const DkrVenue *venue, const DkrLife *life, const DkrFi
 static bool read_command(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                          Window *window, const SprWait *wait, GError **error)
 {
-    const char *const argv[] = {"/bin/sh", "-c", "exec cat -- \"$1\"", "sh", facts->path, NULL};
-    DkrCommand command = {.argv = argv, .cwd = "/", .out = {window_write, window}};
+    const char *const args[] = {facts->path, NULL};
+    g_auto(GStrv) argv = dkr_script_argv("exec cat -- \"$1\"", args);
+    DkrCommand command = {
+        .argv = (const char *const *)argv, .cwd = "/", .out = {window_write, window}};
     DkrCommandResult result;
     g_autoptr(GError) why = NULL;
     bool ok = dkr_run(venue, &command, wait, &result, &why);
