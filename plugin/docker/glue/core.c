@@ -104,7 +104,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
     provider->environment = g_get_environ();
     provider->pid = getpid();
     provider->context.version = SPROV_VERSION;
-    provider->context.runtime = dkr_runtime_new(parsed->runtime_dir);
+    provider->context.runtime = dkr_runtime_new(parsed->runtime_dir, endpoint->address);
     provider->context.client =
         dkr_client_new(g_steal_pointer(&endpoint), agent, &provider->context.log);
     *ret = g_steal_pointer(&provider);

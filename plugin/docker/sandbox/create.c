@@ -16,7 +16,6 @@
 
 #include <string.h>
 
-#define LABEL_OWNER "sprov.owner"
 #define CLEANUP_LIMIT_MS (30 * 1000)
 /* How long another's create and start is waited for altogether, and how often the name must have
  * been free in between before it is tried anew: the other one gave up. */
@@ -114,8 +113,7 @@ static bool join_other(const Attempt *a, gint64 until_us, DkrLife **ret_life, GE
 
 static bool create_container(const Attempt *a, char **ret_container, GError **error)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
+    g_autofree char *created = dkr_owner_created();
     DkrSpecSupervisor supervisor = {.volume = a->placement->volume,
                                     .id = a->placement->program.id,
                                     .is_main = a->placement->is_main,
@@ -179,7 +177,7 @@ static void take_back_lost(const Attempt *a)
             json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
             json_t *state = json_object_get(inspect, "State");
             if (strcmp(text(labels, DKR_LABEL_ID), a->options->id) == 0 &&
-                strcmp(text(labels, LABEL_OWNER), dkr_owner()) == 0 &&
+                strcmp(text(labels, DKR_LABEL_OWNER), dkr_owner()) == 0 &&
                 strcmp(text(state, "Status"), "created") == 0)
                 take_back(a, text(inspect, "Id"));
             return;
