@@ -121,7 +121,7 @@ static void connect_to(const sprov_provider *provider, DkrEndpoint *endpoint, Dk
 {
     g_autofree char *agent = user_agent(&provider->host);
     context->version = SPROV_VERSION;
-    context->runtime = dkr_runtime_new(provider->config->runtime_dir);
+    context->runtime = dkr_runtime_new(provider->config->runtime_dir, endpoint->address);
     context->whole = dkr_whole_new();
     context->client = dkr_client_new(endpoint, agent, &provider->context.log);
 }
