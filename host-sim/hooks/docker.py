@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Hooks of the conformance suite for docker.so, on the engine of DOCKER_HOST (a unix socket).
 
-docker.py stop|remove|pause|resume ID   does it to the container of the sandbox with this id
-docker.py proxy FAULT                   prints a configuration for the provider, whose way to the engine
-                                        has a fault (none, split, stall, cut-create) until SIGTERM
+docker.py stop|kill|remove|pause|resume ID   does it to the container of the sandbox with this id
+docker.py proxy FAULT                        prints a configuration for the provider, whose way to the engine has a
+                                             fault (none, split, stall, cut-create) until SIGTERM or the end of input
 """
 import http.client
 import json
@@ -19,7 +19,7 @@ import urllib.parse
 ENGINE = os.environ.get('DOCKER_HOST', 'unix:///var/run/docker.sock')
 PROXY = os.environ.get('WIRE_PROXY', os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                                   '../../build/tests/wire/wire-proxy'))
-REQUESTS = {'stop': ('POST', '/stop?t=0'), 'remove': ('DELETE', '?force=1&v=1'),
+REQUESTS = {'stop': ('POST', '/stop?t=0'), 'kill': ('POST', '/kill'), 'remove': ('DELETE', '?force=1&v=1'),
             'pause': ('POST', '/pause'), 'resume': ('POST', '/unpause')}
 RULES = {'none': [],
          'split': [{'path': '**', 'do': 'split', 'sizes': [1], 'direction': 'answer'}],
@@ -52,8 +52,12 @@ def container(sandbox):
     return found[0]['Id']
 
 
+def end(*_):
+    raise SystemExit(0)
+
+
 def run_proxy(fault):
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    signal.signal(signal.SIGTERM, end)
     folder = tempfile.mkdtemp(prefix='sprov-hook-')
     try:
         rules, listen = os.path.join(folder, 'rules'), f'unix:{folder}/engine.sock'
@@ -66,11 +70,9 @@ def run_proxy(fault):
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         proxy.stdout.readline()
         print(json.dumps({'host': f'unix://{folder}/engine.sock'}), flush=True)
-        signal.sigwait({signal.SIGTERM})
-        proxy.terminate()
-        proxy.wait()
+        sys.stdin.read()
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def main():
