@@ -27,6 +27,8 @@ extern const Case cases_corners[];
 extern const Case cases_embedding[];
 extern const Case cases_outside[];
 extern const Case cases_repositories[];
+extern const Case cases_rights[];
+extern const Case cases_sources[];
 extern const Case cases_process_corners[];
 extern const Case cases_stress[];
 extern const Case cases_processes[];

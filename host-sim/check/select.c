@@ -30,6 +30,8 @@ static const Case *const areas[] = {
     cases_embedding,
     cases_outside,
     cases_repositories,
+    cases_rights,
+    cases_sources,
     cases_process_corners,
     cases_stress,
 };
