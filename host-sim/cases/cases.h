@@ -26,6 +26,7 @@ extern const Case cases_wire[];
 extern const Case cases_corners[];
 extern const Case cases_embedding[];
 extern const Case cases_outside[];
+extern const Case cases_mounts[];
 extern const Case cases_repositories[];
 extern const Case cases_rights[];
 extern const Case cases_sources[];

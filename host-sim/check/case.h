@@ -137,12 +137,18 @@ bool case_eventually(sprov_sandbox *sandbox, gint64 ms, const char *command);
 
 /* ---- what only the outside can do: the user's hooks, behind gates such as "@stop" */
 
-/* Must succeed: "stop", "kill", "remove", "pause" or "resume", of the sandbox with this id. */
+/* Must succeed: "stop", "kill", "remove", "pause" or "resume", of the sandbox with this id; or
+ * "removeVolume" of a volume's name. */
 void case_hook(const char *name, const char *id);
 /* Options that make a start fail. */
 const char *case_hook_options(void);
 /* Configuration for a provider whose way to the engine has a fault, until the case ends. */
 const char *case_hook_proxy(const char *fault);
+
+/* A folder that this process and sandboxes see at the same path, until the case ends. */
+const char *case_hook_folder(void);
+/* The name of a volume that is removed when the case ends, unless nobody has made it. */
+const char *case_hook_volume(void);
 
 /* A Git server until the case ends. docs/conformance.md tells its repositories and commits. */
 typedef struct {

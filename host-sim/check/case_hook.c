@@ -110,6 +110,24 @@ const char *case_hook_proxy(const char *fault)
     return line; /* in stays open: some end with their input */
 }
 
+const char *case_hook_folder(void)
+{
+    int in, out;
+    start_helper("folder", NULL, &in, &out);
+    const char *path = read_line(out);
+    close(out);
+    if (!g_path_is_absolute(path))
+        child_fail("the hook folder printed no absolute path: \"%s\"", path);
+    return path;
+}
+
+const char *case_hook_volume(void)
+{
+    const char *name = case_new_id();
+    g_ptr_array_add(context.volumes, (char *)name);
+    return name;
+}
+
 /* ---- the Git server */
 
 static const char *text_of(const json_t *object, const char *key)
@@ -169,8 +187,11 @@ const char *case_git_rotate(CaseGit *git)
     return git->token;
 }
 
-void child_end_helpers(void)
+void child_end_hooks(void)
 {
+    for (guint i = 0; i < context.volumes->len; i++)
+        case_hook("removeVolume", context.volumes->pdata[i]);
+    g_ptr_array_set_size(context.volumes, 0);
     for (guint i = 0; i < context.helper_count; i++) {
         kill(context.helpers[i], SIGTERM);
         waitpid(context.helpers[i], NULL, 0);

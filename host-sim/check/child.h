@@ -23,6 +23,7 @@ typedef struct {
     CheckHooks *hooks;
     pid_t helpers[8]; /* of hooks that stay until the case ends */
     guint helper_count;
+    GPtrArray *volumes; /* of case_hook_volume() */
     sprov_sandbox *shared;
     int asserted; /* atomic */
     bool is_skipped;
@@ -53,8 +54,8 @@ _Noreturn void child_fail(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* What --hooks names; fails the case without. */
 CheckHooks *child_hooks(void);
 
-/* Ends the hooks that have stayed. */
-void child_end_helpers(void);
+/* Ends the hooks that have stayed, and undoes what others left. */
+void child_end_hooks(void);
 
 void *child_keep(void *memory);
 void child_init_random(void);

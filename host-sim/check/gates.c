@@ -138,6 +138,8 @@ static const Gate gates[] = {
     {"@pause", hook},
     {"@proxy", hook},
     {"@git", hook},
+    {"@folder", hook},
+    {"@volume", hook},
     {"@bad", hook},
 };
 

@@ -11,10 +11,11 @@ static const struct {
 } needs[] = {
     {"@stop", {"stop"}},      {"@remove", {"remove"}}, {"@pause", {"pause", "resume"}},
     {"@kill", {"kill"}},      {"@proxy", {"proxy"}},   {"@git", {"git"}},
-    {"@bad", {"badOptions"}},
+    {"@bad", {"badOptions"}}, {"@folder", {"folder"}}, {"@volume", {"removeVolume"}},
 };
 
-static const char *const names[] = {"stop", "kill", "remove", "pause", "resume", "proxy", "git"};
+static const char *const names[] = {"stop",  "kill", "remove", "pause",       "resume",
+                                    "proxy", "git",  "folder", "removeVolume"};
 
 static bool is_command(json_t *value)
 {
@@ -48,7 +49,7 @@ static bool is_sound(json_t *root, const char *path, GError **error)
             return hs_fail(error, HS_USAGE, "--hooks %s: \"%s\": %s", path, key,
                            is_known ? "give a command as a list of words, badOptions as an object"
                                     : "hooks are stop, kill, remove, pause, resume, proxy, git, "
-                                      "badOptions");
+                                      "folder, removeVolume, badOptions");
     }
     return true;
 }

@@ -29,6 +29,7 @@ static const Case *const areas[] = {
     cases_corners,
     cases_embedding,
     cases_outside,
+    cases_mounts,
     cases_repositories,
     cases_rights,
     cases_sources,
