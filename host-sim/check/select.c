@@ -21,6 +21,7 @@ static const Case *const areas[] = {
     cases_info,
     cases_options,
     cases_templates,
+    cases_builds,
     cases_wire,
     cases_processes,
     cases_process_streams,
