@@ -18,12 +18,6 @@ static bool is_alive(sprov_sandbox *sandbox, const char *pid)
     return case_sh(sandbox, "kill -0 %s 2>/dev/null", pid).result.exit_code == 0;
 }
 
-static int count_pids(sprov_sandbox *sandbox)
-{
-    Ran ran = case_sh(sandbox, "ls -d /proc/[0-9]* | wc -l");
-    return atoi(case_text("%.*s", (int)ran.out.size, ran.out.data));
-}
-
 static void spawns(void)
 {
     sprov_sandbox *sandbox = case_shared();
@@ -107,30 +101,31 @@ static void kill_of_what_has_ended(void)
     process_end(process);
 }
 
-/* Waits for the count, which may be off by the processes that a provider keeps ready. */
-static bool shrinks_to(sprov_sandbox *sandbox, int most)
+/* How many processes were started with this mark among their arguments. */
+static int count_marked(sprov_sandbox *sandbox, const char *mark)
 {
-    gint64 since = case_now_ms();
-    bool done = false;
-    while (!(done = count_pids(sandbox) <= most) && case_on_time(since, 10000))
-        case_sleep(50);
-    return done;
+    Ran ran =
+        case_sh(sandbox, "grep -lsa '[%c]%s' /proc/[0-9]*/cmdline | wc -l", mark[0], mark + 1);
+    return atoi(case_text("%.*s", (int)ran.out.size, ran.out.data));
 }
 
 static void kill_takes_the_tree(void)
 {
-    sprov_sandbox *sandbox = case_fresh(NULL);
-    int before = count_pids(sandbox);
+    sprov_sandbox *sandbox = case_shared();
     for (int cycle = 0; cycle < 3; cycle++) {
-        sprov_process *process =
-            process_spawn(sandbox, "trap '' TERM; for i in 1 2 3 4 5 6 7 8; do sleep 300 & done; "
-                                   "echo ready; wait");
+        const char *mark = case_text("300.%u", case_random(1000000, 9999999));
+        sprov_process *process = process_spawn(sandbox,
+                                               "trap '' TERM; for i in 1 2 3 4; do sleep %s & "
+                                               "sh -c 'sleep %s & sleep %s' & done; "
+                                               "echo ready; wait",
+                                               mark, mark, mark);
         CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 6), "ready\n");
-        CHECK(count_pids(sandbox) >= before + 9);
+        CHECK(case_eventually(
+            sandbox, 5000,
+            case_text("test $(grep -lsa '[3]%s' /proc/[0-9]*/cmdline | wc -l) -ge 13", mark + 1)));
         CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_TREE), SPROV_OK);
-        CHECK_INT(case_sh(sandbox, "grep -lsx sleep /proc/[0-9]*/comm").out.size, 0);
+        CHECK_INT(count_marked(sandbox, mark), 0);
         process_end(process);
-        CHECK(shrinks_to(sandbox, before + 3));
     }
 }
 
@@ -151,9 +146,8 @@ static void kill_finds_the_orphans(void)
 
 static void grace_comes_first(void)
 {
-    sprov_process *process =
-        process_spawn(case_shared(), "trap 'echo bye; exit 5' TERM; echo up; "
-                                     "while :; do sleep 0.1; done");
+    sprov_process *process = process_spawn(case_shared(), "trap 'echo bye; exit 5' TERM; echo up; "
+                                                          "while :; do sleep 0.1; done");
     CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
     sprov_kill_request request = SPROV_INIT(sprov_kill_request);
     request.signal = SIGTERM;

@@ -151,5 +151,7 @@ const sprov_ext_lifecycle mock_lifecycle = {
 
 const void *mock_get_extension(const char *id)
 {
+    if (id && strcmp(id, SPROV_EXT_PROCESSES) == 0)
+        return &mock_processes;
     return id && strcmp(id, SPROV_EXT_LIFECYCLE) == 0 ? &mock_lifecycle : NULL;
 }

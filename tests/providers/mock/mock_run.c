@@ -113,8 +113,7 @@ static void take_input(MockRun *run)
         close_input(run);
 }
 
-/* The host may have the default action for SIGPIPE: it must not see one of ours. */
-static ssize_t write_quietly(int fd, const void *data, size_t size)
+ssize_t mock_write_quietly(int fd, const void *data, size_t size)
 {
     sigset_t pipe_only;
     sigset_t before;
@@ -138,8 +137,8 @@ static void feed(MockRun *run)
         take_input(run);
         return;
     }
-    ssize_t size =
-        write_quietly(run->in, run->pending + run->pending_at, run->pending_size - run->pending_at);
+    ssize_t size = mock_write_quietly(run->in, run->pending + run->pending_at,
+                                      run->pending_size - run->pending_at);
     if (size > 0)
         run->pending_at += (size_t)size;
     else if (errno != EAGAIN && errno != EINTR)
