@@ -77,6 +77,11 @@ class Mutant:
         self.old = path.read_text().splitlines()[line]
         self.outcome = 'survived'
 
+    @classmethod
+    def none(cls):
+        """The mock as it is, which has to pass where its mutants are tried."""
+        return cls(0, MOCK / 'mock_entry.c', 0, 'unchanged', (MOCK / 'mock_entry.c').read_text().splitlines()[0])
+
     def build(self, folder):
         """False when the change is none to the compiler."""
         text = self.path.read_text().splitlines(keepends=True)
@@ -132,6 +137,10 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--jobs', type=int, default=4)
     args = parser.parse_args()
+    control = Mutant.none().run()
+    if control.outcome != 'survived':
+        print(f'Bail out! the mock itself does not pass: {control.outcome}')
+        return 1
     chosen = list(candidates())
     random.Random(args.seed).shuffle(chosen)
     done, pool = [], concurrent.futures.ThreadPoolExecutor(args.jobs)

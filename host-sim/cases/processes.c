@@ -156,6 +156,26 @@ static void grace_comes_first(void)
     process_wait(process);
     CHECK(case_contains(process_output(process, SPROV_STREAM_OUT), "bye"));
     process_forget(process);
+    /* What is deaf to it is killed when its time is over, and not before. */
+    process = process_spawn(case_shared(), "trap '' TERM; echo up; sleep 300");
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
+    gint64 since = case_now_ms();
+    request.grace_ms = 300;
+    CHECK_STATUS(process_api()->kill(process, &request, NULL, case_error()), SPROV_OK);
+    CHECK(case_now_ms() - since >= 290);
+    sprov_exec_result result = process_wait(process);
+    CHECK_INT(result.exit_code, 137);
+    CHECK_INT(result.flags & SPROV_EXEC_KILLED, SPROV_EXEC_KILLED);
+    process_forget(process);
+    /* Without grace the signal is all: it may be caught, and what follows is its own. */
+    process =
+        process_spawn(case_shared(), "trap 'exit 4' TERM; echo up; while :; do sleep 0.1; done");
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
+    CHECK_STATUS(process_kill(process, SIGTERM, SPROV_KILL_LEADER), SPROV_OK);
+    result = process_wait(process);
+    CHECK_INT(result.exit_code, 4);
+    CHECK_INT(result.flags, 0);
+    process_forget(process);
 }
 
 /* ---- list, find */
@@ -170,12 +190,17 @@ static void lists(void)
     CHECK(json_is_true(json_object_get(object, "running")));
     CHECK(strstr(json_string_value(json_object_get(object, "command")), token) != NULL);
     CHECK(!json_object_get(object, "exitCode"));
+    gint64 begun = json_integer_value(json_object_get(object, "startedMs"));
+    CHECK_THAT(begun == 0 || ABS(begun - g_get_real_time() / 1000) < 60000,
+               "startedMs is %" G_GINT64_FORMAT, begun);
     process_send(process, case_bytes("go\n"));
     process_wait(process);
     json_decref(object);
     object = json_loads(process_listed(sandbox, id), 0, NULL);
     CHECK(json_is_false(json_object_get(object, "running")));
     CHECK_INT(json_integer_value(json_object_get(object, "exitCode")), 8);
+    CHECK_INT(json_integer_value(json_object_get(object, "signal")), 0);
+    CHECK(!json_is_true(json_object_get(object, "killed")));
     json_decref(object);
     CHECK_INT(process_count(sandbox), 1);
     process_forget(process);

@@ -13,12 +13,14 @@
 #include <sys/types.h>
 
 #include "sandbox_provider.h"
+#include "ext/files.h"
 #include "ext/lifecycle.h"
 #include "ext/processes.h"
 
 extern const sprov_api mock_api;
 extern const sprov_ext_lifecycle mock_lifecycle;
 extern const sprov_ext_processes mock_processes;
+extern const sprov_ext_files mock_tree;
 extern const sprov_descriptor mock_descriptor;
 const void *mock_get_extension(const char *id);
 
@@ -264,6 +266,11 @@ sprov_status mock_read_file(sprov_sandbox *sandbox, const sprov_read_request *re
                             const sprov_call *call, sprov_read_result *result, sprov_error *error);
 sprov_status mock_write_file(sprov_sandbox *sandbox, const sprov_write_request *request,
                              const sprov_call *call, sprov_error *error);
+
+sprov_status mock_refuse_errno(sprov_error *error, int number, const char *what, const char *path);
+/* Relative paths count from the working directory. */
+char *mock_absolute(sprov_sandbox *sandbox, const char *path);
+bool mock_is_inside(const char *dir, const char *folder);
 
 /* A running call keeps its handle alive. */
 void mock_sandbox_ref(sprov_sandbox *sandbox);
