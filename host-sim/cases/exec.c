@@ -242,10 +242,13 @@ static void runs_in_its_directory(void)
     CHECK_STATUS(ran.status, SPROV_OK);
     CHECK_TEXT(ran.out, case_text("%s\n", folder));
     request.cwd = case_text("%s/missing", folder);
+    request.command = case_text("echo ran > '%s/ran'", folder);
     ran = case_exec(case_shared(), &request, NULL);
     CHECK_STATUS(ran.status, SPROV_E_NOT_FOUND);
     CHECK_TEXT(ran.out, "");
     CHECK_TEXT(ran.err, "");
+    case_sleep(100);
+    CHECK_TEXT(case_sh(case_shared(), "ls '%s'", folder).out, case_text("%s\n", name));
 }
 
 static void unknown_users_are_refused(void)

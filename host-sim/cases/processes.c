@@ -101,6 +101,31 @@ static void kill_of_what_has_ended(void)
     process_end(process);
 }
 
+static void scopes_are_told_apart(void)
+{
+    /* The leader has ended; one child is of its group, the other of the tree alone. */
+    const char *folder = case_folder(case_shared());
+    sprov_process *process = process_spawn(
+        case_shared(),
+        "sleep 300 & echo $! > %s/group; setsid sh -c 'echo $$ > %s/tree; exec sleep 300' "
+        "& while ! test -s %s/tree; do sleep 0.05; done",
+        folder, folder, folder);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CaseBytes group = case_read(case_shared(), case_text("%s/group", folder));
+    CaseBytes tree = case_read(case_shared(), case_text("%s/tree", folder));
+    const char *in_group = case_text("%.*s", (int)group.size - 1, group.data);
+    const char *in_tree = case_text("%.*s", (int)tree.size - 1, tree.data);
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_LEADER), SPROV_E_NOT_FOUND);
+    CHECK(is_alive(case_shared(), in_group) && is_alive(case_shared(), in_tree));
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_GROUP), SPROV_OK);
+    CHECK(!is_alive(case_shared(), in_group) && is_alive(case_shared(), in_tree));
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_GROUP), SPROV_E_NOT_FOUND);
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_TREE), SPROV_OK);
+    CHECK(!is_alive(case_shared(), in_tree));
+    CHECK_INT(process_wait(process).flags, 0); /* none of them has ended the leader */
+    process_forget(process);
+}
+
 /* How many processes were started with this mark among their arguments. */
 static int count_marked(sprov_sandbox *sandbox, const char *mark)
 {
@@ -406,6 +431,8 @@ const Case cases_processes[] = {
     {"PRC-04", 1, "proc", "a killed process says so, thirty times of thirty", "9.8",
      kill_is_told_by_the_result, 2},
     {"PRC-05", 2, "proc", "a kill of what has ended is NOT_FOUND", "9.8", kill_of_what_has_ended},
+    {"PRC-31", 2, "proc", "leader, group and tree are told apart, also when the leader has ended",
+     "9.8", scopes_are_told_apart},
     {"PRC-06", 2, "proc", "a kill leaves nothing of the tree", "9.8", kill_takes_the_tree},
     {"PRC-07", 2, "proc", "a kill finds the orphan without its environment", "9.8",
      kill_finds_the_orphans},

@@ -258,7 +258,6 @@ static _Noreturn void keep(const MockLaunch *launch)
                          .err = launch->err_read};
     int signals = mock_keeper_signals();
     mock_keeper_begin(&keeper);
-    bool told_empty = false;
     for (;;) {
         struct pollfd fds[] = {
             {.fd = keeper.control, .events = POLLIN},
@@ -267,9 +266,8 @@ static _Noreturn void keep(const MockLaunch *launch)
             {.fd = keeper.left ? keeper.err : -1, .events = POLLIN},
         };
         bool has_children = mock_keeper_reap(&keeper);
-        if (!has_children && !told_empty)
+        if (!has_children)
             mock_keeper_report(&keeper, MOCK_EMPTY, 0);
-        told_empty = !has_children;
         if (!has_children && keeper.left)
             mock_keeper_leave(&keeper);
         if (poll(fds, 4, -1) <= 0)

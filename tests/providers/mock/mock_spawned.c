@@ -226,7 +226,6 @@ static void take_signals(Spawned *spawned, int signals)
     char info[128];
     if (read(signals, info, sizeof info) != sizeof info || *(uint32_t *)(void *)info != SIGTERM)
         return;
-    atomic_store(&spawned->shared->is_gone, true);
     spawned->keeper.ended = true;
     mock_keeper_kill(&spawned->keeper);
     leave(spawned);
