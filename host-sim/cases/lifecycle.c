@@ -95,6 +95,10 @@ static void starts_on_demand(void)
     CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 0);
     CHECK_STATUS(exec_with(sandbox, 0), SPROV_OK);
     CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_START | SPROV_CALL_NO_CREATE), SPROV_OK);
+    /* It runs, so handles that never started it need not start it either. */
+    sprov_sandbox *second = case_handle(case_id(sandbox), NULL, NULL);
+    CHECK_STATUS(exec_with(second, SPROV_CALL_NO_START), SPROV_OK);
+    CHECK_STATUS(exec_with(manual, 0), SPROV_OK);
     CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 1);
 }
 

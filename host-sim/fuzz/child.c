@@ -104,7 +104,6 @@ static void run_round(Lane *lanes, FuzzJudge *judge, const FuzzCall *calls, guin
     g_autofree char *message = g_strdup_printf(
         "\"%s\" answered %s; no order of the calls of round %u explains that (before it: %s)", call,
         answer, calls[culprit].round, known);
-    printf("  -> %s\n", message);
     fail(fuzz_kinds[calls[culprit].function].name, message);
 }
 

@@ -90,7 +90,8 @@ static void report(Fuzz *fuzz, const FuzzScript *script, guint32 seed, const Fuz
 {
     guint failed;
     guint tried;
-    printf("seed %u: %s: %s\n", seed, job_verdict_name(outcome->verdict), outcome->message);
+    printf("seed %u: %s: %s%s", seed, job_verdict_name(outcome->verdict), outcome->message,
+           last_round(outcome->output));
     printf("shrinking %u calls ...\n", script->calls->len);
     g_autoptr(FuzzScript) shrunk = fuzz_shrink(fuzz, script, outcome, &failed, &tried);
     const FuzzScript *best = shrunk ? shrunk : script;
@@ -98,8 +99,7 @@ static void report(Fuzz *fuzz, const FuzzScript *script, guint32 seed, const Fuz
         printf("%u calls are left, which fail in %u of %u runs:\n", best->calls->len, failed,
                tried);
     else
-        printf("it did not fail again in %u runs; the round that failed:%s", tried,
-               last_round(outcome->output));
+        printf("it did not fail again in %u runs:\n", tried);
     save(fuzz, best, seed, outcome->message);
 }
 

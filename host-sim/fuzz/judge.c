@@ -267,7 +267,8 @@ static void append_node(GString *text, const FuzzState *state, const FuzzCall *c
 
 static void append_process(GString *text, const FuzzState *state, const FuzzCall *call)
 {
-    static const char *const lives[] = {"none", "alive", "over", "forgotten", "gone", "over, gone"};
+    static const char *const lives[] = {"none", "alive",      "over",           "forgotten",
+                                        "gone", "over, gone", "forgotten, gone"};
     const FuzzProcess *process = &state->processes[call->lane][call->slot];
     g_string_append_printf(text,
                            ", process %s (kind %u, exit code %u%s, fed %" G_GUINT64_FORMAT ")",

@@ -45,6 +45,8 @@ static void end_processes(FuzzState *state, guint sandbox)
                 process->life = FUZZ_GONE;
             else if (process->life == FUZZ_OVER)
                 process->life = FUZZ_OVER_GONE;
+            else if (process->life == FUZZ_FORGOTTEN)
+                process->life = FUZZ_FORGOTTEN_GONE;
         }
     }
 }

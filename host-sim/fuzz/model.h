@@ -30,8 +30,9 @@ typedef enum {
     FUZZ_ALIVE,
     FUZZ_OVER,
     FUZZ_FORGOTTEN,
-    FUZZ_GONE,     /* with its sandbox, when it ran */
-    FUZZ_OVER_GONE /* with its sandbox, when it had ended */
+    FUZZ_GONE,          /* with its sandbox, when it ran, */
+    FUZZ_OVER_GONE,     /* when it had ended, */
+    FUZZ_FORGOTTEN_GONE /* or had been forgotten */
 } FuzzProcessLife;
 
 typedef struct {

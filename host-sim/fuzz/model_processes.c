@@ -179,10 +179,11 @@ static void apply_on_handle(const FuzzState *state, const FuzzCall *call, const 
 {
     const FuzzProcess *process = &state->processes[call->lane][call->slot];
     bool is_known = process->life == FUZZ_ALIVE || process->life == FUZZ_OVER;
+    bool was_forgotten = process->life == FUZZ_FORGOTTEN || process->life == FUZZ_FORGOTTEN_GONE;
     bool is_refused = (process->life == FUZZ_NO_PROCESS && answer->outcome == FUZZ_NO_HANDLE) ||
-                      (process->life == FUZZ_FORGOTTEN && answer->status == SPROV_E_NOT_FOUND) ||
-                      (process->life == FUZZ_GONE && is_told_gone(answer)) ||
-                      (is_known && fuzz_is_cancelled(call, answer)) ||
+                      (was_forgotten && answer->status == SPROV_E_NOT_FOUND) ||
+                      (process->life >= FUZZ_GONE && is_told_gone(answer)) ||
+                      (process->life != FUZZ_NO_PROCESS && fuzz_is_cancelled(call, answer)) ||
                       (is_known && answer->beside_end && is_told_gone(answer));
     if (is_refused)
         keep(next, state);
@@ -197,8 +198,6 @@ static void apply_on_handle(const FuzzState *state, const FuzzCall *call, const 
         apply_known(&over, call, answer, next);
     }
     /* What had ended before its sandbox did may be known still, or gone with it. */
-    if (process->life == FUZZ_OVER_GONE && is_told_gone(answer))
-        keep(next, state);
     if (process->life == FUZZ_OVER_GONE && call->function != FUZZ_FORGET) {
         ended->life = FUZZ_OVER;
         GArray *same = g_array_new(FALSE, FALSE, sizeof(FuzzState));

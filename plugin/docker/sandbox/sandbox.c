@@ -289,6 +289,53 @@ bool dkr_sandbox_start(DkrSandbox *sandbox, guint ready_flags, const DkrStartHoo
     return ok;
 }
 
+/* ------------------------------------------------------- one that runs already */
+
+/* The life of a container that runs, NULL without one. */
+static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret_life,
+                         GError **error)
+{
+    g_autofree char *container = NULL;
+    json_auto_t *inspect = NULL;
+    g_autoptr(GError) why = NULL;
+    if (!dkr_connect_find(sandbox->context, sandbox->options->id, wait, &container, NULL, error))
+        return false;
+    if (!container)
+        return true;
+    if (!dkr_container_inspect(sandbox->context->client, container, wait, &inspect, &why)) {
+        if (dkr_failure_status(why) == 404)
+            return true;
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    json_t *state = json_object_get(inspect, "State");
+    if (!json_is_true(json_object_get(state, "Running")))
+        return true;
+    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, NULL, wait, error);
+    return *ret_life != NULL;
+}
+
+/* With the lock held, which is released while the engine is asked. */
+static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    if (!wait_for_transition(sandbox, false, wait, error))
+        return false;
+    if (sandbox->status == STATUS_DESTROYED)
+        return fail_destroyed(sandbox, error);
+    if (sandbox->life || !sandbox->ever_asked)
+        return true;
+    Status before = sandbox->status;
+    if (!begin_transition(sandbox, before, error))
+        return false;
+    g_mutex_unlock(&sandbox->lock);
+    DkrLife *life = NULL;
+    bool ok = find_running(sandbox, wait, &life, error);
+    g_mutex_lock(&sandbox->lock);
+    set_life(sandbox, life);
+    end_transition(sandbox, life ? STATUS_RUNNING : before);
+    return ok;
+}
+
 /* ---------------------------------------------------------------------------- work */
 
 static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
@@ -296,7 +343,14 @@ static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
     return !(ready_flags & DKR_READY_NO_START) && sandbox->options->auto_start.value;
 }
 
-/* The life to work in, started first where that is allowed. */
+static bool fail_not_started(const DkrSandbox *sandbox, GError **error)
+{
+    return spr_fail(error, SPR_E_NOT_READY, "not-started",
+                    "the sandbox \"%s\" is not started: call start first", sandbox->options->id);
+}
+
+/* The life to work in, started first where that is allowed. Where it is not, another handle may
+ * have started it. */
 static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
                   const SprWait *wait, DkrLife **ret_life, GError **error)
 {
@@ -306,8 +360,8 @@ static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *h
     if (sandbox->status == STATUS_DESTROYED)
         ok = fail_destroyed(sandbox, error);
     else if (!sandbox->life && !may_start(sandbox, ready_flags))
-        ok = spr_fail(error, SPR_E_NOT_READY, "not-started",
-                      "the sandbox \"%s\" is not started: call start first", sandbox->options->id);
+        ok = look_locked(sandbox, wait, error) &&
+             (sandbox->life || fail_not_started(sandbox, error));
     else if (!sandbox->life)
         ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
     if (ok)
@@ -369,67 +423,27 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
 bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
                       const SprWait *wait, const DkrWork *work, GError **error)
 {
-    for (bool repeated = false;; repeated = true) {
+    g_autoptr(GError) lost = NULL;
+    for (;;) {
         g_autoptr(DkrLife) life = NULL;
         g_autoptr(GError) why = NULL;
-        if (!ready(sandbox, ready_flags, hooks, wait, &life, error))
+        if (!ready(sandbox, ready_flags, hooks, wait, &life, &why)) {
+            bool says_more = lost && spr_error_is(why, SPR_E_NOT_READY, "not-started");
+            g_propagate_error(error, says_more ? g_steal_pointer(&lost) : g_steal_pointer(&why));
             return false;
+        }
         if (work->attempt(work->ctx, life, &why))
             return true;
-        if (is_lost(sandbox, life, wait, &why) && !repeated && may_start(sandbox, ready_flags) &&
-            work->may_repeat(work->ctx))
+        if (is_lost(sandbox, life, wait, &why) && !lost && work->may_repeat(work->ctx)) {
+            lost = g_steal_pointer(&why);
             continue;
+        }
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
 }
 
 /* ---------------------------------------------------------------------------- visits */
-
-/* The life of a container that runs, NULL without one. */
-static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret_life,
-                         GError **error)
-{
-    g_autofree char *container = NULL;
-    json_auto_t *inspect = NULL;
-    g_autoptr(GError) why = NULL;
-    if (!dkr_connect_find(sandbox->context, sandbox->options->id, wait, &container, NULL, error))
-        return false;
-    if (!container)
-        return true;
-    if (!dkr_container_inspect(sandbox->context->client, container, wait, &inspect, &why)) {
-        if (dkr_failure_status(why) == 404)
-            return true;
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
-    }
-    json_t *state = json_object_get(inspect, "State");
-    if (!json_is_true(json_object_get(state, "Running")))
-        return true;
-    *ret_life = dkr_life_new(sandbox->context, sandbox->options, inspect, NULL, wait, error);
-    return *ret_life != NULL;
-}
-
-/* With the lock held, which is released while the engine is asked. */
-static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error)
-{
-    if (!wait_for_transition(sandbox, false, wait, error))
-        return false;
-    if (sandbox->status == STATUS_DESTROYED)
-        return fail_destroyed(sandbox, error);
-    if (sandbox->life || !sandbox->ever_asked)
-        return true;
-    Status before = sandbox->status;
-    if (!begin_transition(sandbox, before, error))
-        return false;
-    g_mutex_unlock(&sandbox->lock);
-    DkrLife *life = NULL;
-    bool ok = find_running(sandbox, wait, &life, error);
-    g_mutex_lock(&sandbox->lock);
-    set_life(sandbox, life);
-    end_transition(sandbox, life ? STATUS_RUNNING : before);
-    return ok;
-}
 
 bool dkr_sandbox_visit(DkrSandbox *sandbox, const SprWait *wait, const DkrWork *work,
                        bool *ret_runs, GError **error)
