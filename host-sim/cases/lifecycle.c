@@ -366,6 +366,11 @@ static void reconnects(void)
     CHECK_INT(start(second), SPROV_START_CONNECTED);
     CHECK_TEXT(case_sh(second, "cat kept").out, token);
     CHECK(!can_list() || case_count_listed(case_id(first)) == 1);
+    /* What one makes is there for the other, who had missed it. */
+    CaseBytes bytes;
+    CHECK_STATUS(case_try_read(second, "later", &bytes), SPROV_E_NOT_FOUND);
+    put(first, "later", token);
+    CHECK_TEXT(case_read(second, "later"), token);
     case_release(second);
     CHECK_TEXT(case_sh(first, "cat kept").out, token);
 }

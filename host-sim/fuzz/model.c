@@ -17,11 +17,15 @@ static bool is_destroyed(const FuzzAnswer *answer)
     return answer->status == SPROV_E_NOT_READY && strcmp(answer->reason, "destroyed") == 0;
 }
 
+static bool is_told_gone(const FuzzAnswer *answer)
+{
+    return answer->status == SPROV_E_NOT_READY && answer->error_flags & SPROV_ERROR_SANDBOX_GONE;
+}
+
 /* Somebody else stopped or destroyed it while the call ran. */
 static bool is_cut_off(const FuzzAnswer *answer)
 {
-    return answer->status == SPROV_E_NOT_READY && answer->error_flags & SPROV_ERROR_SANDBOX_GONE &&
-           answer->beside_end;
+    return is_told_gone(answer) && answer->beside_end;
 }
 
 void fuzz_print_variable(GString *text, guint variable, guint value)
@@ -51,6 +55,15 @@ static void end_processes(FuzzState *state, guint sandbox)
     }
 }
 
+/* A handle that worked in a life learns late that another ended it. */
+static void end_life(FuzzState *state, guint by)
+{
+    guint sandbox = fuzz_sandbox_of(by);
+    for (guint handle = 0; handle < FUZZ_HANDLES; handle++)
+        state->is_stale[handle] |= handle != by && fuzz_sandbox_of(handle) == sandbox;
+    end_processes(state, sandbox);
+}
+
 static bool start(FuzzState *after, const FuzzCall *call, const FuzzAnswer *answer)
 {
     guint8 *life = &after->life[fuzz_sandbox_of(call->handle)];
@@ -58,6 +71,7 @@ static bool start(FuzzState *after, const FuzzCall *call, const FuzzAnswer *answ
     if (!was_there && call->options & FUZZ_NO_CREATE)
         return answer->status == SPROV_E_NOT_FOUND;
     *life = FUZZ_RUNNING;
+    after->is_stale[call->handle] = 0;
     bool is_told = answer->outcome == SPROV_START_UNKNOWN ||
                    answer->outcome == (was_there ? SPROV_START_CONNECTED : SPROV_START_CREATED) ||
                    (answer->outcome == SPROV_START_CREATED && answer->beside_start);
@@ -69,7 +83,7 @@ static bool stop(FuzzState *after, const FuzzCall *call, const FuzzAnswer *answe
     guint sandbox = fuzz_sandbox_of(call->handle);
     if (after->life[sandbox] == FUZZ_RUNNING) {
         after->life[sandbox] = FUZZ_STOPPED;
-        end_processes(after, sandbox);
+        end_life(after, call->handle);
     }
     return answer->status == SPROV_OK;
 }
@@ -81,7 +95,7 @@ static bool destroy(FuzzState *after, const FuzzCall *call, const FuzzAnswer *an
         after->life[sandbox] = FUZZ_ABSENT;
         after->is_destroyed[call->handle] = 1;
         memset(after->nodes[sandbox], 0, sizeof after->nodes[sandbox]);
-        end_processes(after, sandbox);
+        end_life(after, call->handle);
     }
     return answer->status == SPROV_OK;
 }
@@ -112,6 +126,7 @@ static bool apply_outside(FuzzState *after, const FuzzCall *call, const FuzzAnsw
         return destroy(after, call, answer);
     case FUZZ_RENEW:
         after->is_destroyed[call->handle] = 0;
+        after->is_stale[call->handle] = 0;
         memset(after->variables[call->handle], FUZZ_UNTOUCHED, FUZZ_VARIABLES);
         return answer->status == SPROV_OK;
     case FUZZ_INFO:
@@ -192,6 +207,8 @@ static void apply_running(const FuzzState *state, const FuzzCall *call, const Fu
         keep(next, &after);
     if (is_cut_off(answer))
         apply_cut_off(&after, call, answer, next);
+    if (is_told_gone(answer) && after.is_stale[call->handle])
+        keep(next, &after);
     if (call->options & FUZZ_FIRED)
         return;
     bool is_wrong = call->mode > 0777 && strchr(fuzz_kinds[call->function].fields, 'm');
@@ -207,6 +224,8 @@ static void apply_running(const FuzzState *state, const FuzzCall *call, const Fu
         keep(next, &before); /* while it was made ready */
     if (is_wrong || !fuzz_apply_inside(&after, call, answer, false))
         return;
+    if (answer->status == SPROV_OK)
+        after.is_stale[call->handle] = 0;
     keep(next, &after);
     if (call->options & (FUZZ_GIVE_UP | FUZZ_SHORT)) {
         fuzz_make_parents(&after, call, call->path); /* they may be there by then */

@@ -52,10 +52,15 @@ typedef struct {
     guint8 life[FUZZ_SANDBOXES]; /* FuzzLife */
     guint8 is_destroyed[FUZZ_HANDLES];
     guint8 variables[FUZZ_HANDLES][FUZZ_VARIABLES]; /* set_env(): FUZZ_UNTOUCHED ... */
-    guint8 unused[2];
+    guint8 is_stale[FUZZ_HANDLES]; /* another handle ended its life, of which it may not know */
+    guint8 unused[6];
     FuzzNode nodes[FUZZ_SANDBOXES][FUZZ_AREAS * FUZZ_NAMES];
     FuzzProcess processes[FUZZ_LANES][FUZZ_SLOTS];
 } FuzzState;
+
+G_STATIC_ASSERT(sizeof(FuzzState) ==
+                24 + sizeof(FuzzNode) * FUZZ_SANDBOXES * FUZZ_AREAS * FUZZ_NAMES +
+                    sizeof(FuzzProcess) * FUZZ_LANES * FUZZ_SLOTS);
 
 /* What a variable is: as the options say, or taken away, or its number. */
 enum {

@@ -394,11 +394,15 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
         fail_gone(sandbox, "by another call", error);
     else if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
         lose_life(sandbox, life);
-    if (dkr_failure_status(*error) == 0 && !spr_error_is(*error, SPR_E_IO, NULL))
+    /* What starts a command for the engine is killed with the container, as it is for want of
+     * memory. */
+    bool may_be_end =
+        spr_error_is(*error, SPR_E_IO, NULL) || spr_error_is(*error, SPR_E_EXHAUSTED, "no-process");
+    if (dkr_failure_status(*error) == 0 && !may_be_end)
         return false;
     LifeState state = ask_life(sandbox, life, wait, NULL);
-    if (state == LIFE_RUNS && (says_ended(*error) || (spr_error_is(*error, SPR_E_IO, NULL) &&
-                                                      ends_soon(sandbox, life, wait))))
+    if (state == LIFE_RUNS &&
+        (says_ended(*error) || (may_be_end && ends_soon(sandbox, life, wait))))
         state = LIFE_OVER;
     if (state == LIFE_PAUSED) {
         g_clear_error(error);
