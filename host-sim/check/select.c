@@ -10,6 +10,8 @@ static const Case *const areas[] = {
     cases_abi,
     cases_arguments,
     cases_guest,
+    cases_nulls,
+    cases_descriptors,
     cases_lifecycle,
     cases_exec,
     cases_env,
