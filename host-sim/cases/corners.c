@@ -242,8 +242,8 @@ static void texts_of_errors_are_text(void)
     /* A text that has to be cut ends with a whole character. */
     for (int i = 0; i < 4; i++) {
         g_autoptr(GString) path = g_string_new(case_text("/nonexistent%.*s", i, "abc"));
-        while (path->len < 800)
-            g_string_append(path, path->len % 200 < 190 ? "€" : "/");
+        for (int k = 1; k < 300; k++)
+            g_string_append(path, k % 60 ? "€" : "/");
         status = case_try_read(sandbox, path->str, &bytes);
         CHECK_THAT(status != SPROV_OK, "%s was read", path->str);
         CHECK_STATUS(status, status);

@@ -215,12 +215,50 @@ static void the_streams_are_the_hosts(void)
     CHECK_BYTES(((CaseBytes){bytes, size > 0 ? (gsize)size : 0}), case_bytes("input"));
 }
 
+typedef struct {
+    gint lines; /* atomic, as all that several threads come to */
+    gint wrong;
+} Heard;
+
+static void hear(void *ctx, sprov_log_level level, const char *topic, const char *message)
+{
+    Heard *heard = ctx;
+    bool is_line =
+        message && *message && !strpbrk(message, "\n\r") && g_utf8_validate(message, -1, NULL);
+    bool is_known = level >= SPROV_LOG_ERROR && level <= SPROV_LOG_DEBUG;
+    g_atomic_int_inc(&heard->lines);
+    if (!is_line || !is_known || !topic || !g_regex_match_simple("^[a-z0-9-]+$", topic, 0, 0))
+        g_atomic_int_inc(&heard->wrong);
+}
+
+static void log_lines_are_lines(void)
+{
+    static Heard heard;
+    static sprov_host host = SPROV_INIT(sprov_host);
+    CaseBytes bytes;
+    host.abi_minor = SPROV_ABI_MINOR;
+    host.ctx = &heard;
+    host.log = hear;
+    sprov_sandbox *sandbox = case_handle(case_new_id(), "{\"name\":\"two\\nlines \u00e9\"}",
+                                         case_open(&host, case_config()));
+    sprov_status status = case_api()->start(sandbox, NULL, NULL, case_error());
+    if (status != SPROV_OK) /* it may take no such name */
+        sandbox = case_fresh(NULL);
+    case_sh(sandbox, "echo x; exit 1");
+    case_try_read(sandbox, "/no\nsuch\xff", &bytes);
+    case_destroy(sandbox);
+    CHECK_INT(heard.wrong, 0);
+    CHECK(heard.lines >= 0);
+}
+
 const Case cases_embedding[] = {
     {"ABI-45", 1, "core", "create() copies its options", "7.1", options_are_copied},
     {"ABI-46", 1, "core", "nothing is read or written on the host's descriptors", "13.1",
      the_streams_are_the_hosts},
     {"ABI-47", 1, "core", "a blocking call inside a callback of a file call is a conflict", "4.5",
      file_callbacks_do_not_block},
+    {"ABI-56", 2, "core", "what is logged has a topic, and is a line of UTF-8 that says something",
+     "4.3", log_lines_are_lines},
     {"ABI-25", 3, "core", "GLib's main context stays the host's", "13.1",
      the_main_context_is_the_hosts},
     {"ABI-27", 3, "core", "providers opened side by side share nothing but their sandboxes", "3.6",

@@ -64,6 +64,10 @@ static void requests_need_their_members(void)
     write.path = "";
     CHECK_STATUS(case_api()->write_file(sandbox, &write, NULL, case_error()),
                  SPROV_E_INVALID_ARGUMENT);
+    write.path = case_text("%s/file", case_folder(sandbox));
+    source_table.read = NULL;
+    CHECK_STATUS(case_api()->write_file(sandbox, &write, NULL, case_error()),
+                 SPROV_E_INVALID_ARGUMENT);
     CHECK_INT(sink->dones, 0);
     CHECK_INT(source->dones, 0);
     CHECK_INT(source->at, 0);

@@ -182,7 +182,6 @@ bool job_spawn(Job *job, char **argv, gint64 limit_ms, GError **error)
     fcntl(records[0], F_SETFL, O_NONBLOCK);
     fcntl(output[0], F_SETFL, O_NONBLOCK);
     *job = (Job){.pid = pid,
-                 .run = setup->run,
                  .pidfd = pidfd_open(pid, 0),
                  .records_fd = records[0],
                  .output_fd = output[0],
@@ -199,7 +198,10 @@ bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const cha
     if (setup->in_process)
         return run_here(job, setup, run_one, subject, error);
     g_autoptr(GPtrArray) argv = arguments(setup, run_one, subject);
-    return job_spawn(job, (char **)argv->pdata, limit_ms, error);
+    bool started = job_spawn(job, (char **)argv->pdata, limit_ms, error);
+    if (started)
+        job->run = setup->run;
+    return started;
 }
 
 /* Descriptors of a child that went wild may never end: no more than is there now is read. */
@@ -229,7 +231,8 @@ char *job_record(const Job *job, const char *key)
     for (gsize i = 0; i < job->records->len; i++)
         text[i] = text[i] ? text[i] : '\n';
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    g_autofree char *begin = g_strdup_printf("%s %s ", job->run, key);
+    g_autofree char *begin =
+        g_strdup_printf("%s%s%s ", job->run ? job->run : "", job->run ? " " : "", key);
     for (char **line = lines; *line; line++) {
         if (g_str_has_prefix(*line, begin))
             return g_strdup(*line + strlen(begin));
