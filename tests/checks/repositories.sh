@@ -43,8 +43,9 @@ url=$(told url)
 TOKEN=$(told token)
 GIT_SSL_CAINFO=$(told environment GIT_SSL_CAINFO)
 export TOKEN GIT_SSL_CAINFO
+first="" main="" tagged="" pulled="" newest=""
 for name in first main tagged pulled newest; do
-    declare "$name=$(told commits $name)"
+    declare "$name=$(told commits "$name")"
 done
 
 # --------------------------------------------------------------------------------- building
