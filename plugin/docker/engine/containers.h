@@ -46,9 +46,9 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
                           GError **error);
 
-/* The same unless it runs: then it is SPR_E_CONFLICT. */
+/* The same unless it runs; *ret_runs: it does. */
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
-                               GError **error);
+                               bool *ret_runs, GError **error);
 
 /* What it uses at this moment; an engine before API 1.41 takes some seconds to tell. */
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,
