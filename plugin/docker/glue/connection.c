@@ -82,6 +82,7 @@ static void connect_to(const sprov_provider *provider, DkrEndpoint *endpoint, Dk
     g_autofree char *agent = user_agent(&provider->host);
     context->version = SPROV_VERSION;
     context->runtime = dkr_runtime_new(provider->config->runtime_dir);
+    context->whole = dkr_whole_new();
     context->client = dkr_client_new(endpoint, agent, &provider->context.log);
 }
 
@@ -99,6 +100,7 @@ void glue_disconnect(DkrContext *context)
 {
     dkr_client_free(context->client);
     dkr_runtime_free(context->runtime);
+    dkr_whole_free(context->whole);
 }
 
 const DkrContext *glue_context(const GlueCall *gc)
