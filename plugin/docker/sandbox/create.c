@@ -24,7 +24,7 @@
 #define OTHER_LIMIT_MS (60 * 1000)
 #define OTHER_FREE_TIMES 10
 /* How long a container is looked for that was asked for and not answered. */
-#define LOST_LIMIT_MS 2000
+#define LOST_LIMIT_MS 5000
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -142,13 +142,9 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
                            .created = created,
                            .supervisor = a->placement->use ? &supervisor : NULL};
     g_autofree char *body = dkr_spec_create_body(a->options, &spec, error);
-    if (!body || !spr_wait_check(a->wait, error))
-        return false;
-    /* Once asked for, the container is made and its id is needed, whatever the token says. */
-    SprWait uncancelled = spr_wait_for(-1);
-    uncancelled.deadline_us = a->wait->deadline_us;
-    return dkr_container_create(a->context->client, a->name, a->options->platform, body,
-                                &uncancelled, ret_container, error);
+    return body && spr_wait_check(a->wait, error) &&
+           dkr_container_create(a->context->client, a->name, a->options->platform, body, a->wait,
+                                ret_container, error);
 }
 
 /* As main process the supervisor fails with the start when it is not there. */
@@ -202,10 +198,12 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     return false;
 }
 
-/* Whether the engine may have made what was asked for, or be about to. */
+/* Whether the engine may have made what was asked for, or be about to: no answer was waited for. */
 static bool is_in_doubt(const GError *why)
 {
-    return dkr_failure_status(why) == 0 && (why->code == SPR_E_IO || why->code == SPR_E_TIMEOUT);
+    return dkr_failure_status(why) == 0 &&
+           (why->code == SPR_E_IO || why->code == SPR_E_TIMEOUT || why->code == SPR_E_CANCELLED ||
+            spr_error_is(why, SPR_E_NOT_READY, "gone"));
 }
 
 /* The container of a create without an answer. One that runs is that of another handle. */
