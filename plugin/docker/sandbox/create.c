@@ -162,7 +162,8 @@ static bool start_once(const Attempt *a, const json_t *created, DkrLife **ret_li
 static bool refill(const Attempt *a, const char *container)
 {
     bool filled = false;
-    return dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
+    return dkr_client_answers(a->context->client, a->wait, NULL) &&
+           dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
                                NULL) &&
            filled;
 }
