@@ -146,14 +146,17 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
 }
 
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
-                          GError **error)
+                          bool *ret_was_there, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", container);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
     g_autoptr(GError) why = NULL;
-    if (dkr_client_json(client, &request, wait, NULL, &why))
+    bool ok = dkr_client_json(client, &request, wait, NULL, &why);
+    int status = ok ? 0 : dkr_failure_status(why);
+    if (ret_was_there)
+        *ret_was_there = status != 404;
+    if (ok)
         return true;
-    int status = dkr_failure_status(why);
     g_autofree char *text = g_ascii_strdown(why->message, -1);
     if (status == 404 || (status == 409 && strstr(text, "already in progress")))
         return true;

@@ -47,7 +47,7 @@ static void take_back(const Attempt *a, const char *container)
 {
     SprWait wait = spr_wait_to_tidy(a->wait, CLEANUP_LIMIT_MS);
     g_autoptr(GError) error = NULL;
-    if (!dkr_container_remove(a->context->client, container, &wait, &error))
+    if (!dkr_container_remove(a->context->client, container, &wait, NULL, &error))
         spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",
                 "the container %.12s of a failed start could not be removed: %s", container,
                 error->message);
