@@ -49,6 +49,7 @@ static void provider_free(sprov_provider *provider)
         return;
     dkr_client_free(provider->context.client);
     dkr_runtime_free(provider->context.runtime);
+    dkr_whole_free(provider->context.whole);
     g_strfreev(provider->environment);
     g_mutex_clear(&provider->lock);
     g_cond_clear(&provider->idle);
@@ -105,6 +106,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
     provider->pid = getpid();
     provider->context.version = SPROV_VERSION;
     provider->context.runtime = dkr_runtime_new(parsed->runtime_dir);
+    provider->context.whole = dkr_whole_new();
     provider->context.client =
         dkr_client_new(g_steal_pointer(&endpoint), agent, &provider->context.log);
     *ret = g_steal_pointer(&provider);
