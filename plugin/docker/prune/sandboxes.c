@@ -77,7 +77,7 @@ static bool remove_container(DkrPruneRun *run, const json_t *inspect, char **ret
     const char *container = text(inspect, "Id");
     bool runs = json_is_true(json_object_get(json_object_get(inspect, "State"), "Running"));
     if (runs)
-        return dkr_container_remove(client, container, run->wait, error);
+        return dkr_container_remove(client, container, run->wait, NULL, error);
     if (!dkr_container_remove_idle(client, container, run->wait, &runs, error))
         return false;
     *ret_use = runs ? g_strdup("it was started meanwhile") : NULL;
