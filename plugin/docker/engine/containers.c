@@ -24,17 +24,9 @@ static bool get_json(DkrClient *client, const char *path, const SprWait *wait, j
     return true;
 }
 
-/* The containers that pass one filter. */
-static bool list(DkrClient *client, const char *filter, const char *value, const SprWait *wait,
-                 json_t **ret_array, GError **error)
+static bool list_at(DkrClient *client, const char *path, const SprWait *wait, json_t **ret_array,
+                    GError **error)
 {
-    json_auto_t *filters = json_pack("{s:[s]}", filter, value);
-    if (!filters)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8", "the sandbox's id is not UTF-8");
-    char *text = json_dumps(filters, JSON_COMPACT);
-    g_autofree char *escaped = spr_url_escape(text);
-    free(text);
-    g_autofree char *path = g_strdup_printf("/containers/json?all=1&filters=%s", escaped);
     json_auto_t *array = NULL;
     size_t i;
     json_t *element;
@@ -48,6 +40,27 @@ static bool list(DkrClient *client, const char *filter, const char *value, const
     }
     *ret_array = g_steal_pointer(&array);
     return true;
+}
+
+/* The containers that pass one filter. */
+static bool list(DkrClient *client, const char *filter, const char *value, const SprWait *wait,
+                 json_t **ret_array, GError **error)
+{
+    json_auto_t *filters = json_pack("{s:[s]}", filter, value);
+    if (!filters)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
+                        "the sandbox's id is not UTF-8");
+    char *text = json_dumps(filters, JSON_COMPACT);
+    g_autofree char *escaped = spr_url_escape(text);
+    free(text);
+    g_autofree char *path = g_strdup_printf("/containers/json?all=1&filters=%s", escaped);
+    return list_at(client, path, wait, ret_array, error);
+}
+
+bool dkr_container_list_all(DkrClient *client, const SprWait *wait, json_t **ret_array,
+                            GError **error)
+{
+    return list_at(client, "/containers/json?all=1", wait, ret_array, error);
 }
 
 bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
@@ -143,8 +156,8 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
 }
 
 /* *ret_status: of the engine where it refused, 0 where it did not. */
-static bool remove_container(DkrClient *client, const char *container, bool force,
-                             const SprWait *wait, int *ret_status, GError **error)
+static bool remove_with(DkrClient *client, const char *container, bool force, const SprWait *wait,
+                        int *ret_status, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=%d&v=1", container, force);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
@@ -161,25 +174,26 @@ static bool remove_container(DkrClient *client, const char *container, bool forc
 }
 
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
-                          bool *ret_was_there, GError **error)
+                          GError **error)
 {
     int status;
-    bool ok = remove_container(client, container, true, wait, &status, error);
-    if (ret_was_there)
-        *ret_was_there = status != 404;
+    return remove_with(client, container, true, wait, &status, error);
+}
+
+bool dkr_container_remove_found(DkrClient *client, const char *container, const SprWait *wait,
+                                bool *ret_was_there, GError **error)
+{
+    int status;
+    bool ok = remove_with(client, container, true, wait, &status, error);
+    *ret_was_there = status != 404;
     return ok;
 }
 
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
-                               bool *ret_runs, GError **error)
+                               GError **error)
 {
-    g_autoptr(GError) why = NULL;
     int status;
-    bool ok = remove_container(client, container, false, wait, &status, &why);
-    *ret_runs = !ok && status == 409;
-    if (!ok && !*ret_runs)
-        g_propagate_error(error, g_steal_pointer(&why));
-    return ok || *ret_runs;
+    return remove_with(client, container, false, wait, &status, error);
 }
 
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

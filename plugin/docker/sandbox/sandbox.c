@@ -233,8 +233,10 @@ static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
         guint attempt = sandbox->attempts;
         if (!wait_for_transition(sandbox, false, wait, error))
             return false;
+        /* That there is none is the failure of who may not create one, and of nobody else. */
         if (sandbox->attempts != attempt && sandbox->last_failure &&
-            !spr_error_is_own_wish(sandbox->last_failure)) {
+            !spr_error_is_own_wish(sandbox->last_failure) &&
+            !spr_error_is(sandbox->last_failure, SPR_E_NOT_FOUND, "no-such-sandbox")) {
             g_propagate_error(error, g_error_copy(sandbox->last_failure));
             return false;
         }
@@ -398,7 +400,8 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
      * memory. */
     bool may_be_end =
         spr_error_is(*error, SPR_E_IO, NULL) || spr_error_is(*error, SPR_E_EXHAUSTED, "no-process");
-    if (dkr_failure_status(*error) == 0 && !may_be_end)
+    if (dkr_failure_status(*error) == 0 &&
+        (!may_be_end || !dkr_client_answers(sandbox->context->client, wait, NULL)))
         return false;
     LifeState state = ask_life(sandbox, life, wait, NULL);
     if (state == LIFE_RUNS &&
@@ -541,7 +544,7 @@ static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **
         g_autofree char *socket = NULL;
         bool was_there = true;
         if (!locate(sandbox, wait, &container, &socket, error) ||
-            (container && !dkr_container_remove(client, container, wait, &was_there, error)))
+            (container && !dkr_container_remove_found(client, container, wait, &was_there, error)))
             return false;
         dkr_socket_forget(socket);
         is_over = was_there || !is_outdated(sandbox, container);
