@@ -58,7 +58,7 @@ static void take_back(const Attempt *a, const char *container, const GError *why
     g_autoptr(GError) error = NULL;
     bool ok = may_be_others(why)
                   ? dkr_container_remove_idle(a->context->client, container, &wait, &runs, &error)
-                  : dkr_container_remove(a->context->client, container, &wait, NULL, &error);
+                  : dkr_container_remove(a->context->client, container, &wait, &error);
     if (runs)
         return;
     if (!ok)

@@ -234,8 +234,10 @@ static bool join_start(DkrSandbox *sandbox, const SprWait *wait, GError **error)
         guint attempt = sandbox->attempts;
         if (!wait_for_transition(sandbox, false, wait, error))
             return false;
+        /* That there is none is the failure of who may not create one, and of nobody else. */
         if (sandbox->attempts != attempt && sandbox->last_failure &&
-            !spr_error_is_own_wish(sandbox->last_failure)) {
+            !spr_error_is_own_wish(sandbox->last_failure) &&
+            !spr_error_is(sandbox->last_failure, SPR_E_NOT_FOUND, "no-such-sandbox")) {
             g_propagate_error(error, g_error_copy(sandbox->last_failure));
             return false;
         }
@@ -543,7 +545,7 @@ static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **
         g_autofree char *socket = NULL;
         bool was_there = true;
         if (!locate(sandbox, wait, &container, &socket, error) ||
-            (container && !dkr_container_remove(client, container, wait, &was_there, error)))
+            (container && !dkr_container_remove_found(client, container, wait, &was_there, error)))
             return false;
         dkr_socket_forget(socket);
         is_over = was_there || !is_outdated(sandbox, container);
