@@ -27,3 +27,4 @@ extern const HsCommand hs_cmd_build;
 extern const HsCommand hs_cmd_template;
 extern const HsCommand hs_cmd_templates;
 extern const HsCommand hs_cmd_check;
+extern const HsCommand hs_cmd_fuzz;

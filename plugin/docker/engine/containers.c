@@ -155,20 +155,18 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
     return dkr_client_json(client, &request, wait, NULL, error);
 }
 
-static bool remove_container(DkrClient *client, const char *container, bool force,
-                             const SprWait *wait, bool *ret_conflict, GError **error)
+static bool remove_with(DkrClient *client, const char *container, bool force, const SprWait *wait,
+                        GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=%d&v=1", container, force);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
     g_autoptr(GError) why = NULL;
-    *ret_conflict = false;
     if (dkr_client_json(client, &request, wait, NULL, &why))
         return true;
     int status = dkr_failure_status(why);
     g_autofree char *text = g_ascii_strdown(why->message, -1);
     if (status == 404 || (status == 409 && strstr(text, "already in progress")))
         return true;
-    *ret_conflict = status == 409;
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
@@ -176,18 +174,13 @@ static bool remove_container(DkrClient *client, const char *container, bool forc
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
                           GError **error)
 {
-    bool conflict;
-    return remove_container(client, container, true, wait, &conflict, error);
+    return remove_with(client, container, true, wait, error);
 }
 
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
-                               bool *ret_runs, GError **error)
+                               GError **error)
 {
-    g_autoptr(GError) why = NULL;
-    if (remove_container(client, container, false, wait, ret_runs, &why) || *ret_runs)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    return remove_with(client, container, false, wait, error);
 }
 
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

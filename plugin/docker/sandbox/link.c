@@ -110,13 +110,29 @@ void dkr_link_free(DkrLink *link)
     g_free(link);
 }
 
-/* The supervisor is silent: frozen with its sandbox, or slow? */
-static bool ask_whether_paused(void *ctx, GError **error)
+static bool is_by_socket(DkrLink *link)
 {
-    const DkrLink *link = ctx;
+    g_mutex_lock(&link->lock);
+    bool by_socket = link->by_socket;
+    g_mutex_unlock(&link->lock);
+    return by_socket;
+}
+
+/* The supervisor is silent: frozen with its sandbox, cut off by an engine that is, or slow? */
+static bool ask_whether_it_can_answer(void *ctx, GError **error)
+{
+    DkrLink *link = ctx;
+    DkrClient *client = link->context->client;
     SprWait wait = spr_wait_for(ASK_MS);
     json_auto_t *inspect = NULL;
-    if (!dkr_container_inspect(link->context->client, link->container, &wait, &inspect, NULL) ||
+    g_autoptr(GError) silent = NULL;
+    if (!dkr_client_answers(client, &wait, &silent)) {
+        if (is_by_socket(link))
+            return true;
+        g_propagate_error(error, g_steal_pointer(&silent));
+        return false;
+    }
+    if (!dkr_container_inspect(client, link->container, &wait, &inspect, NULL) ||
         !json_is_true(json_object_get(json_object_get(inspect, "State"), "Paused")))
         return true;
     return spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox is paused: start resumes it");
@@ -247,7 +263,7 @@ static bool open_entry(DkrLink *link, Entry *entry, const char *user, const SprW
     bool ok = *user ? open_relay(link, user, wait, &supervisor, error)
                     : open_own(link, wait, &supervisor, &by_socket, error);
     if (supervisor)
-        spr_supervisor_set_on_silence(supervisor, ask_whether_paused, link);
+        spr_supervisor_set_on_silence(supervisor, ask_whether_it_can_answer, link);
     g_mutex_lock(&link->lock);
     entry->supervisor = supervisor;
     if (!*user)
@@ -313,7 +329,7 @@ bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error)
     supervisor = link->direct ? dkr_direct_boot(link->direct, 0) : NULL;
     if (!supervisor)
         return true;
-    spr_supervisor_set_on_silence(supervisor, ask_whether_paused, link);
+    spr_supervisor_set_on_silence(supervisor, ask_whether_it_can_answer, link);
     g_mutex_lock(&link->lock);
     entry_for(link, "")->supervisor = g_steal_pointer(&supervisor);
     link->by_socket = true;
@@ -328,7 +344,7 @@ SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const Spr
     g_mutex_unlock(&link->lock);
     SprSupervisor *own = by_socket ? dkr_pool_take(link->pool, link->direct, shared, wait) : NULL;
     if (own)
-        spr_supervisor_set_on_silence(own, ask_whether_paused, link);
+        spr_supervisor_set_on_silence(own, ask_whether_it_can_answer, link);
     return own;
 }
 

@@ -207,7 +207,7 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
                                                    &placement->program, wait, &whole, error);
     ok = ok && (whole || put_program(context, helper, DKR_SUPERVISOR_BIN_DIRECTORY,
                                      DKR_SUPERVISOR_FILE, none, &placement->program, wait, error));
-    SprWait cleanup = spr_wait_to_tidy(wait, CLEANUP_LIMIT_MS);
+    SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, CLEANUP_LIMIT_MS);
     dkr_container_remove(context->client, helper, &cleanup, NULL);
     return ok;
 }

@@ -110,11 +110,12 @@ bool dkr_process_connect(DkrProcess *process, const SprWait *wait, SprSupervisor
 bool dkr_process_may_reconnect(const SprWait *wait, guint *tries, GError **error)
 {
     int ready;
-    bool broken = spr_error_is(*error, SPR_E_IO, NULL) || spr_error_is(*error, SPR_E_CONFLICT, NULL);
+    bool broken =
+        spr_error_is(*error, SPR_E_IO, NULL) || spr_error_is(*error, SPR_E_CONFLICT, NULL);
     if (!broken || ++*tries > RECONNECT_MOST)
         return false;
-    if (*tries > 1 && !spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + RECONNECT_PAUSE_US,
-                                     &ready, NULL))
+    if (*tries > 1 &&
+        !spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + RECONNECT_PAUSE_US, &ready, NULL))
         return false;
     g_clear_error(error);
     return true;

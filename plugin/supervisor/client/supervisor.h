@@ -43,9 +43,10 @@ bool spr_supervisor_dial(SprSupervisor *supervisor, const char *path,
  * pipes of ours for their output where descriptors can be passed. Right after it was opened. */
 void spr_supervisor_make_own(SprSupervisor *supervisor);
 
-/* Asked by a call when the program gives no sign that it has taken a command up, as in a sandbox
- * that is paused: true to wait on, false with an error to end the call. On the thread of the call.
- */
+/* Asked by a call when the program gives no sign that it has taken a command up, or that it has
+ * ended one that it should have: true to wait on. False with SPR_E_NOT_READY when it cannot answer,
+ * as in a sandbox that is paused, or with SPR_E_UNAVAILABLE when nobody carries its answers just
+ * now. On the thread of the call. */
 typedef bool (*SprSilenceFn)(void *ctx, GError **error);
 
 /* Right after it was opened; ctx must live as long as calls do. */
