@@ -190,15 +190,10 @@ bool dkr_container_remove_found(DkrClient *client, const char *container, const 
 }
 
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
-                               bool *ret_runs, GError **error)
+                               GError **error)
 {
-    g_autoptr(GError) why = NULL;
     int status;
-    bool ok = remove_with(client, container, false, wait, &status, &why);
-    *ret_runs = !ok && status == 409;
-    if (!ok && !*ret_runs)
-        g_propagate_error(error, g_steal_pointer(&why));
-    return ok || *ret_runs;
+    return remove_with(client, container, false, wait, &status, error);
 }
 
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

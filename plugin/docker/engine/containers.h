@@ -50,9 +50,9 @@ bool dkr_container_remove(DkrClient *client, const char *container, const SprWai
 bool dkr_container_remove_found(DkrClient *client, const char *container, const SprWait *wait,
                                 bool *ret_was_there, GError **error);
 
-/* The same unless it runs; *ret_runs: it does. */
+/* The same unless it runs: then it is SPR_E_CONFLICT. */
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
-                               bool *ret_runs, GError **error);
+                               GError **error);
 
 /* What it uses at this moment; an engine before API 1.41 takes some seconds to tell. */
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,
