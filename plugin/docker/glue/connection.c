@@ -1,9 +1,13 @@
 /* Which engine a provider, or one of its sandboxes, talks to. */
+#include "glue/ask.h"
 #include "glue/glue.h"
 
+#include "base/error.h"
+#include "base/wipe.h"
 #include "engine/choice.h"
 #include "options/provider.h"
 
+#include <ext/host.h>
 #include <string.h>
 
 /* "sprov/1.2 (mastra/3.4)", with nothing in it that could end a header. */
@@ -66,9 +70,45 @@ static DkrWish wish_over(const DkrProviderConfig *base, const DkrProviderConfig 
                      .timeout_ms = over.timeout_ms ? over.timeout_ms : under.timeout_ms};
 }
 
-static bool choose(const sprov_provider *provider, DkrWish wish, const DkrPairs *headers,
-                   DkrEndpoint **ret, GError **error)
+static bool fail_key(const char *why, const char *name, GError **error)
 {
+    return spr_fail(error, SPR_E_INVALID_ARGUMENT, "tls-credentials",
+                    "config \"keySecret\": %s \"%s\": let it answer for the private key, or name "
+                    "a file in \"key\"",
+                    why, name);
+}
+
+/* *ret_key is NULL when the configuration names none. */
+static bool ask_for_key(const sprov_provider *provider, const DkrProviderConfig *config,
+                        SprSecret **ret_key, GError **error)
+{
+    const sprov_host *host = &provider->host;
+    sprov_host_secrets secrets = SPROV_INIT(sprov_host_secrets);
+    const char *name = config->key_secret;
+    *ret_key = NULL;
+    if (!name)
+        return true;
+    if (config->key)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "tls-credentials",
+                        "config \"keySecret\": \"key\" is given as well: give one of them");
+    const void *offered =
+        host->get_extension ? host->get_extension(host->ctx, SPROV_HOST_SECRETS) : NULL;
+    if (!offered)
+        return fail_key("this host has no " SPROV_HOST_SECRETS " to ask for", name, error);
+    if (!glue_take_table(&secrets, sizeof secrets, offered, SPROV_HOST_SECRETS, error))
+        return false;
+    *ret_key = glue_ask_for(provider, secrets.secret, host->ctx, name);
+    return *ret_key || fail_key("the host has no secret", name, error);
+}
+
+/* asked: whose "keySecret" counts. */
+static bool choose(const sprov_provider *provider, DkrWish wish, const DkrProviderConfig *asked,
+                   const DkrPairs *headers, DkrEndpoint **ret, GError **error)
+{
+    g_autoptr(SprSecret) key = NULL;
+    if (!ask_for_key(provider, asked, &key, error))
+        return false;
+    wish.key_text = key ? spr_secret_data(key) : NULL;
     const DkrOptBool *environment = &provider->config->environment;
     bool reads = !environment->is_set || environment->value;
     g_auto(GStrv) lines = header_lines(headers);
@@ -81,7 +121,7 @@ static void connect_to(const sprov_provider *provider, DkrEndpoint *endpoint, Dk
 {
     g_autofree char *agent = user_agent(&provider->host);
     context->version = SPROV_VERSION;
-    context->runtime = dkr_runtime_new(provider->config->runtime_dir);
+    context->runtime = dkr_runtime_new(provider->config->runtime_dir, endpoint->address);
     context->whole = dkr_whole_new();
     context->client = dkr_client_new(endpoint, agent, &provider->context.log);
 }
@@ -90,7 +130,7 @@ bool glue_connect(sprov_provider *provider, GError **error)
 {
     DkrEndpoint *endpoint = NULL;
     const DkrProviderConfig *config = provider->config;
-    if (!choose(provider, wish_of(config), &config->headers, &endpoint, error))
+    if (!choose(provider, wish_of(config), config, &config->headers, &endpoint, error))
         return false;
     connect_to(provider, endpoint, &provider->context);
     return true;
@@ -114,7 +154,7 @@ const DkrContext *glue_context(const GlueCall *gc)
 static bool is_the_providers(const DkrProviderConfig *own, bool is_same_engine)
 {
     const DkrWish wish = wish_of(own);
-    bool says_how = wish.ca || wish.cert || wish.key || wish.ssh_config || wish.version ||
+    bool says_how = wish.ca || wish.cert || wish.key || own->key_secret || wish.ssh_config || wish.version ||
                     wish.timeout_ms || own->headers.count > 0;
     return is_same_engine && !says_how;
 }
@@ -142,7 +182,8 @@ bool glue_connect_sandbox(sprov_provider *provider, const DkrProviderConfig *own
     DkrWish wish = names_engine ? wish_of(own) : wish_over(provider->config, own);
     const DkrPairs *headers =
         names_engine || own->headers.count > 0 ? &own->headers : &provider->config->headers;
-    if (!choose(provider, wish, headers, &endpoint, error)) {
+    const DkrProviderConfig *asked = names_engine || own->key_secret ? own : provider->config;
+    if (!choose(provider, wish, asked, headers, &endpoint, error)) {
         g_prefix_error(error, "dockerOptions: ");
         return false;
     }

@@ -1,4 +1,5 @@
 /* The core vtable: open to destroy, and the table itself at the end. */
+#include "glue/ask.h"
 #include "glue/template.h"
 
 #include "base/text.h"

@@ -13,14 +13,6 @@
 
 /* --------------------------------------------------------------------------- building */
 
-static json_t *labels(const DkrContext *context)
-{
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    return json_pack("{s:s, s:s, s:s}", "sprov.version", context->version, "sprov.created", created,
-                     "sprov.owner", dkr_owner());
-}
-
 /* What a build may ask of the host, under one name for all who would answer the same. */
 typedef struct {
     GlueCall *gc;
@@ -99,7 +91,7 @@ bool glue_build(GlueCall *gc, const sprov_callbacks *callbacks, const GlueBuild 
         !dkr_recipe_new_for(parsed, options->platform, options->cache_scope, &recipe, error))
         return false;
     *ret_id = g_strdup(recipe->template_id);
-    json_auto_t *with = labels(glue_context(gc));
+    json_auto_t *with = dkr_owner_labels(glue_context(gc)->version);
     DkrBuildRequest request = {.force = build->force,
                                .pull = options->pull.value,
                                .network = options->network,

@@ -21,6 +21,7 @@ void dkr_provider_config_free(DkrProviderConfig *config)
     g_free(config->ca);
     g_free(config->cert);
     g_free(config->key);
+    g_free(config->key_secret);
     g_free(config->ssh_config);
     g_free(config->version);
     dkr_pairs_clear(&config->headers);
@@ -84,6 +85,7 @@ static const DkrJsonField config_fields[] = {
     {"ca", dkr_json_read_text, AT(ca), .min = 1, .wrong = wrong_certificate},
     {"cert", dkr_json_read_text, AT(cert), .min = 1, .wrong = wrong_certificate},
     {"key", dkr_json_read_text, AT(key), .min = 1},
+    {"keySecret", dkr_json_read_text, AT(key_secret), .min = 1},
     {"sshConfig", dkr_json_read_text, AT(ssh_config), .min = 1, .wrong = dkr_json_wrong_path},
     {"version", dkr_json_read_text, AT(version), .min = 1},
     {"headers", dkr_json_read_pairs, AT(headers), .wrong = wrong_header},

@@ -14,7 +14,7 @@ typedef struct {
     char *username;
     DkrOptInt port;
     char *context;
-    char *ca, *cert, *key;
+    char *ca, *cert, *key, *key_secret;
     char *ssh_config;
     char *version;
     DkrPairs headers;

@@ -18,7 +18,6 @@
 
 #include <string.h>
 
-#define LABEL_OWNER "sprov.owner"
 #define CLEANUP_LIMIT_MS (30 * 1000)
 /* How long another's create and start is waited for altogether, and how often the name must have
  * been free in between before it is tried anew: the other one gave up. */
@@ -54,13 +53,12 @@ static bool may_be_others(const GError *why)
 /* Our own limit: the caller's time or token may be what ended the start. */
 static void take_back(const Attempt *a, const char *container, const GError *why)
 {
-    SprWait wait = spr_wait_to_tidy(a->wait, CLEANUP_LIMIT_MS);
-    bool runs = false;
+    SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
     g_autoptr(GError) error = NULL;
-    bool ok = may_be_others(why)
-                  ? dkr_container_remove_idle(a->context->client, container, &wait, &runs, &error)
-                  : dkr_container_remove(a->context->client, container, &wait, &error);
-    if (runs)
+    bool others = may_be_others(why);
+    bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(
+        a->context->client, container, &wait, &error);
+    if (others && error && error->code == SPR_E_CONFLICT)
         return;
     if (!ok)
         spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",
@@ -129,8 +127,7 @@ static bool join_other(const Attempt *a, gint64 until_us, DkrLife **ret_life, GE
 
 static bool create_container(const Attempt *a, char **ret_container, GError **error)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
+    g_autofree char *created = dkr_owner_created();
     DkrSpecSupervisor supervisor = {.volume = a->placement->volume,
                                     .id = a->placement->program.id,
                                     .is_main = a->placement->is_main,
@@ -195,7 +192,7 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
         return false;
     if (start_container(a, created, ret_life, error))
         return true;
-    dkr_subpath_explain(a->context, a->options, a->image, error);
+    dkr_subpath_explain(a->context, a->options, a->image, a->wait, error);
     dkr_socket_forget(dkr_connect_socket_of(created));
     return false;
 }
@@ -211,7 +208,7 @@ static bool is_in_doubt(const GError *why)
 /* The container of a create without an answer. One that runs is that of another handle. */
 static void take_back_lost(const Attempt *a, const GError *lost)
 {
-    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, LOST_LIMIT_MS);
     for (;;) {
         json_auto_t *inspect = NULL;
         g_autoptr(GError) why = NULL;
@@ -220,7 +217,7 @@ static void take_back_lost(const Attempt *a, const GError *lost)
             json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
             json_t *state = json_object_get(inspect, "State");
             if (strcmp(text(labels, DKR_LABEL_ID), a->options->id) == 0 &&
-                strcmp(text(labels, LABEL_OWNER), dkr_owner()) == 0 &&
+                strcmp(text(labels, DKR_LABEL_OWNER), dkr_owner()) == 0 &&
                 strcmp(text(state, "Status"), "created") == 0)
                 take_back(a, text(inspect, "Id"), lost);
             return;

@@ -242,7 +242,7 @@ static bool is_there(const DkrVenue *venue, const char *path, const SprWait *wai
 void dkr_file_remove_temporary(const DkrVenue *venue, const DkrLife *life, const char *path,
                                bool by_archive, const SprWait *call)
 {
-    SprWait wait = spr_wait_to_tidy(call, CLEANUP_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(venue->context->client, call, CLEANUP_LIMIT_MS);
     const char *args[] = {path, NULL};
     g_autoptr(GError) error = NULL;
     bool ok = true;
