@@ -26,7 +26,7 @@ static sprov_flow take(void *ctx, const void *data, size_t size)
 
 static void sink_done(void *ctx)
 {
-    ((CaseSink *)ctx)->dones++;
+    g_atomic_int_inc(&((CaseSink *)ctx)->dones); /* on a thread of the provider, after spawn() */
 }
 
 CaseSink *case_sink(void)
