@@ -2,6 +2,7 @@
 #include "glue/extensions.h"
 
 #include "base/tar.h"
+#include "sandbox/context.h"
 
 #include <dlfcn.h>
 #include <jansson.h>
@@ -48,19 +49,19 @@ static bool describe(GlueCall *gc, char **ret_json)
     int api_minor = 0;
     g_autoptr(GError) why = NULL;
     json_auto_t *object = json_object();
-    bool reached = dkr_client_api_minor(gc->provider->context.client, &gc->wait, &api_minor, &why);
+    bool reached = dkr_client_api_minor(gc->provider->context->client, &gc->wait, &api_minor, &why);
     if (!reached && (why->code == SPR_E_CANCELLED || why->code == SPR_E_TIMEOUT)) {
         gc->failure = g_steal_pointer(&why);
         return false;
     }
-    const DkrEndpoint *endpoint = dkr_client_endpoint(gc->provider->context.client);
+    const DkrEndpoint *endpoint = dkr_client_endpoint(gc->provider->context->client);
     json_object_set_new(object, "endpoint", json_string(endpoint->address));
     json_object_set_new(object, "endpointFrom", json_string(endpoint->origin));
-    json_object_set_new(
-        object, "engine",
-        reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor)) : json_null());
+    json_object_set_new(object, "engine",
+                        reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor))
+                                : json_null());
     json_object_set_new(object, "runtimeDir",
-                        json_string(dkr_runtime_directory(gc->provider->context.runtime)));
+                        json_string(dkr_runtime_directory(gc->provider->context->runtime)));
     if (!reached)
         json_object_set_new(object, "attention", json_pack("[s]", why->message));
     json_object_set_new(object, "libraries", describe_libraries());
@@ -76,8 +77,7 @@ static sprov_status provider_info(sprov_provider *provider, const sprov_call *ca
     GlueCall gc;
     g_autofree char *json = NULL;
     bool ok = glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error) &&
-              glue_check_pointer((const void *)emit, "emit", &gc.failure) &&
-              describe(&gc, &json);
+              glue_check_pointer((const void *)emit, "emit", &gc.failure) && describe(&gc, &json);
     if (ok)
         glue_emit(gc.provider, emit, emit_ctx, json);
     return glue_end(&gc, ok);

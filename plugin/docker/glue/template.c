@@ -119,16 +119,16 @@ bool glue_build(GlueCall *gc, const sprov_callbacks *callbacks, const GlueBuild 
         !dkr_recipe_new_for(parsed, options->platform, options->cache_scope, &recipe, error))
         return false;
     *ret_id = g_strdup(recipe->template_id);
-    json_auto_t *with = labels(&gc->provider->context);
+    json_auto_t *with = labels(gc->provider->context);
     DkrBuildRequest request = {.force = build->force,
                                .pull = options->pull.value,
                                .network = options->network,
                                .host = host_of(&host),
-                               .log = &gc->provider->context.log,
+                               .log = &gc->provider->context->log,
                                .labels = with,
                                .on_progress = glue_on_progress,
                                .progress_ctx = gc};
-    return dkr_template_build_on(gc->provider->context.client, recipe, &request, wait, ret_image,
+    return dkr_template_build_on(gc->provider->context->client, recipe, &request, wait, ret_image,
                                  error);
 }
 
@@ -202,7 +202,7 @@ static bool find_built(const GlueCall *gc, const char *id, const SprWait *wait, 
                        GError **error)
 {
     json_auto_t *image = NULL;
-    if (!dkr_image_inspect(gc->provider->context.client, id, wait, &image, error)) {
+    if (!dkr_image_inspect(gc->provider->context->client, id, wait, &image, error)) {
         g_prefix_error(error, "template \"%s\": build it first: ", id);
         return false;
     }

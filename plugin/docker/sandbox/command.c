@@ -5,7 +5,7 @@
 #include "engine/containers.h"
 #include "engine/execs.h"
 #include "engine/failure.h"
-#include "sandbox/env.h"
+#include "supervised/env.h"
 #include "sandbox/kill.h"
 #include "sandbox/output.h"
 #include "sandbox/startfail.h"
@@ -438,8 +438,7 @@ static bool finish_broken(Run *run, GError *broken, GError **error)
 static bool read_record(Run *run, const SprWait *wait, DkrExecState *ret_state, GError **error)
 {
     GError *why = NULL;
-    if (dkr_exec_outcome(run->context->client, run->exec_id, LATE_LIMIT_MS, wait, ret_state,
-                         &why))
+    if (dkr_exec_outcome(run->context->client, run->exec_id, LATE_LIMIT_MS, wait, ret_state, &why))
         return true;
     deliver_held(run);
     if (dkr_failure_status(why) == 404) {

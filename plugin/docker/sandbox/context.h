@@ -6,10 +6,11 @@
 
 #include "engine/client.h"
 #include "sandbox/runtime.h"
+#include "supervised/own.h"
 
-typedef struct {
+struct DkrContext {
     DkrClient *client;
     SprLog log;
     DkrRuntime *runtime;
     const char *version; /* of the plugin */
-} DkrContext;
+};

@@ -4,13 +4,12 @@
  */
 #pragma once
 
-#include "sandbox/run.h"
+#include "supervised/run.h"
 
 /* Runs /bin/sh -c script with args as $1, $2, ... and gathers what it prints, at most 1 MiB.
  * user NULL is the container's, source NULL no input. SPR_E_UNSUPPORTED, reason "no-shell", where
  * the image has no shell; SPR_E_CANCELLED when the token fired; SPR_E_TIMEOUT, "stalled",
  * when no byte moved for 30 s. */
 bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
-                    const char *const *args, const DkrSource *source,
-                    const SprWait *wait, GByteArray **ret_output, int *ret_exit_code,
-                    GError **error);
+                    const char *const *args, const DkrSource *source, const SprWait *wait,
+                    GByteArray **ret_output, int *ret_exit_code, GError **error);
