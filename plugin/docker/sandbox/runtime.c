@@ -1,6 +1,7 @@
 #include "sandbox/runtime.h"
 
 #include "base/error.h"
+#include "base/statedir.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -20,18 +21,10 @@ struct DkrRuntime {
     char *refused; /* atomic, set once */
 };
 
-static char *default_directory(void)
-{
-    const char *state = g_getenv("XDG_STATE_HOME");
-    if (state && *state == '/')
-        return g_build_filename(state, "sprov", NULL);
-    return g_build_filename(g_get_home_dir(), ".local", "state", "sprov", NULL);
-}
-
 DkrRuntime *dkr_runtime_new(const char *directory)
 {
     DkrRuntime *runtime = g_new0(DkrRuntime, 1);
-    runtime->directory = directory ? g_strdup(directory) : default_directory();
+    runtime->directory = spr_state_directory(directory);
     return runtime;
 }
 
@@ -63,13 +56,6 @@ const char *dkr_runtime_refused(DkrRuntime *runtime)
 
 /* ------------------------------------------------------------------------------- folders */
 
-static bool is_private(const char *directory)
-{
-    struct stat st;
-    return lstat(directory, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-           (st.st_mode & 077) == 0;
-}
-
 static bool ensure_directory(const char *directory, GError **error)
 {
     if (strlen(directory) + LONGEST_TAIL > LONGEST_PATH)
@@ -77,14 +63,7 @@ static bool ensure_directory(const char *directory, GError **error)
                         "runtimeDir \"%s\" has %zu bytes; a socket below it leaves room for %zu: "
                         "choose a shorter one",
                         directory, strlen(directory), LONGEST_PATH - LONGEST_TAIL);
-    if (g_mkdir_with_parents(directory, 0700) < 0)
-        return spr_fail_errno(error, SPR_E_DENIED, errno, "runtime-dir",
-                              "runtimeDir \"%s\" can't be made", directory);
-    return is_private(directory) ||
-           spr_fail(error, SPR_E_DENIED, "runtime-dir",
-                    "runtimeDir \"%s\" must be a directory of this user's own that nobody else "
-                    "enters: chmod 700, or name another",
-                    directory);
+    return spr_directory_make_private(directory, error);
 }
 
 /* The mode whatever the umask is, which is the host's. */
@@ -126,7 +105,7 @@ bool dkr_runtime_restore_folder(const char *folder, GError **error)
 void dkr_runtime_remove_folder(const char *folder)
 {
     g_autofree char *directory = g_path_get_dirname(folder);
-    if (!is_folder_path(folder) || !is_private(directory))
+    if (!is_folder_path(folder) || !spr_directory_is_private(directory))
         return;
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
