@@ -21,8 +21,8 @@ DkrLifeState dkr_backend_ask(const DkrContext *context, const DkrLife *life, con
 DkrLifeState dkr_backend_judge(const DkrContext *context, const DkrLife *life,
                                const GError *failure, const SprWait *wait)
 {
-    return spr_error_is(failure, SPR_E_IO, NULL) && local_life_is_over(life) ? DKR_LIFE_OVER
-                                                                             : DKR_LIFE_RUNS;
+    return spr_error_is(failure, SPR_E_IO, NULL) && local_life_ends(life) ? DKR_LIFE_OVER
+                                                                          : DKR_LIFE_RUNS;
 }
 
 /* ------------------------------------------------------------------------------ records */

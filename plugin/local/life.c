@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "local/link.h"
 
-#define END_MS 1000 /* a connection that broke is often the first that is seen of an end */
+#define END_MS 1000
 
 DkrLife *local_life_new(const LocalRecord *record, const char *folder, int process,
                         SprSupervisor *supervisor)
@@ -35,6 +35,11 @@ void dkr_life_unref(DkrLife *life)
 bool local_life_is_over(const DkrLife *life)
 {
     return local_link_is_over(life->link, 0);
+}
+
+bool local_life_ends(const DkrLife *life)
+{
+    return local_link_is_over(life->link, END_MS);
 }
 
 DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context)

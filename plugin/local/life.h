@@ -27,3 +27,6 @@ DkrLife *local_life_new(const LocalRecord *record, const char *folder, int proce
 
 /* Its first process has ended. */
 bool local_life_is_over(const DkrLife *life);
+
+/* The same, or it is just about to: its sockets are closed before it is gone. */
+bool local_life_ends(const DkrLife *life);
