@@ -30,8 +30,7 @@ static bool list(DkrClient *client, const char *filter, const char *value, const
 {
     json_auto_t *filters = json_pack("{s:[s]}", filter, value);
     if (!filters)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
-                        "the sandbox's id is not UTF-8");
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8", "the sandbox's id is not UTF-8");
     char *text = json_dumps(filters, JSON_COMPACT);
     g_autofree char *escaped = spr_url_escape(text);
     free(text);
@@ -41,7 +40,8 @@ static bool list(DkrClient *client, const char *filter, const char *value, const
     json_t *element;
     if (!get_json(client, path, wait, JSON_ARRAY, &array, error))
         return false;
-    json_array_foreach(array, i, element) {
+    json_array_foreach(array, i, element)
+    {
         if (!json_is_string(json_object_get(element, "Id")))
             return spr_fail(error, SPR_E_IO, "bad-answer",
                             "the engine's list of containers holds something else");
@@ -71,8 +71,8 @@ bool dkr_container_inspect(DkrClient *client, const char *container, const SprWa
         return false;
     if (!json_is_string(json_object_get(object, "Id")) ||
         !json_is_object(json_object_get(object, "State")))
-        return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's record of container %s is none",
-                        container);
+        return spr_fail(error, SPR_E_IO, "bad-answer",
+                        "the engine's record of container %s is none", container);
     *ret_object = g_steal_pointer(&object);
     return true;
 }
@@ -99,8 +99,7 @@ bool dkr_container_create(DkrClient *client, const char *name, const char *platf
         return false;
     const char *id = json_string_value(json_object_get(answer, "Id"));
     if (!id || !*id)
-        return spr_fail(error, SPR_E_IO, "bad-answer",
-                        "the engine made a container without an id");
+        return spr_fail(error, SPR_E_IO, "bad-answer", "the engine made a container without an id");
     *ret_id = g_strdup(id);
     return true;
 }
@@ -116,8 +115,7 @@ bool dkr_container_start(DkrClient *client, const char *container, const SprWait
 bool dkr_container_has_ended(DkrClient *client, const char *container, gint64 within_ms,
                              const SprWait *wait, bool *ret_ended, GError **error)
 {
-    g_autofree char *path =
-        g_strdup_printf("/containers/%s/wait?condition=not-running", container);
+    g_autofree char *path = g_strdup_printf("/containers/%s/wait?condition=not-running", container);
     DkrRequest request = {.method = "POST", .path = path, .limit_ms = within_ms};
     g_autoptr(GError) why = NULL;
     *ret_ended = dkr_client_json(client, &request, wait, NULL, &why);
@@ -139,23 +137,41 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
                         GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/stop?t=%d", container, grace_s);
-    DkrRequest request = {.method = "POST",
-                          .path = path,
-                          .limit_ms = DKR_REQUEST_LIMIT_MS + (gint64)grace_s * 1000};
+    DkrRequest request = {
+        .method = "POST", .path = path, .limit_ms = DKR_REQUEST_LIMIT_MS + (gint64)grace_s * 1000};
     return dkr_client_json(client, &request, wait, NULL, error);
 }
 
-bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
-                          GError **error)
+static bool remove_container(DkrClient *client, const char *container, bool force,
+                             const SprWait *wait, bool *ret_conflict, GError **error)
 {
-    g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", container);
+    g_autofree char *path = g_strdup_printf("/containers/%s?force=%d&v=1", container, force);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
     g_autoptr(GError) why = NULL;
+    *ret_conflict = false;
     if (dkr_client_json(client, &request, wait, NULL, &why))
         return true;
     int status = dkr_failure_status(why);
     g_autofree char *text = g_ascii_strdown(why->message, -1);
     if (status == 404 || (status == 409 && strstr(text, "already in progress")))
+        return true;
+    *ret_conflict = status == 409;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
+bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
+                          GError **error)
+{
+    bool conflict;
+    return remove_container(client, container, true, wait, &conflict, error);
+}
+
+bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
+                               bool *ret_runs, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    if (remove_container(client, container, false, wait, ret_runs, &why) || *ret_runs)
         return true;
     g_propagate_error(error, g_steal_pointer(&why));
     return false;

@@ -38,7 +38,12 @@ bool dkr_container_unpause(DkrClient *client, const char *container, const SprWa
 bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, const SprWait *wait,
                         GError **error);
 
-/* Kills and removes it with its anonymous volumes; one that is gone, or going, is success. */
+/* Removes it with its anonymous volumes unless it runs; *ret_runs: it does. One that is gone, or
+ * going, is success. */
+bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
+                               bool *ret_runs, GError **error);
+
+/* Kills it first. */
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
                           GError **error);
 

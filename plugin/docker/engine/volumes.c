@@ -5,13 +5,16 @@
 #include "engine/failure.h"
 
 bool dkr_volume_ensure(DkrClient *client, const char *name, json_t *labels, const SprWait *wait,
-                       GError **error)
+                       char **ret_created, GError **error)
 {
+    json_auto_t *answer = NULL;
     json_auto_t *body = json_pack("{s:s, s:O}", "Name", name, "Labels", labels);
     char *text = json_dumps(body, JSON_COMPACT);
     DkrRequest request = {.method = "POST", .path = "/volumes/create", .body = text};
-    bool ok = dkr_client_json(client, &request, wait, NULL, error);
+    bool ok = dkr_client_json(client, &request, wait, &answer, error);
     free(text);
+    if (ok && ret_created)
+        *ret_created = g_strdup(json_string_value(json_object_get(answer, "CreatedAt")) ?: "");
     return ok;
 }
 

@@ -62,6 +62,7 @@ bool glue_own_open(const sprov_host *host, const SprLog *log, const char *config
     context->log = *log;
     context->version = SPROV_VERSION;
     context->runtime = dkr_runtime_new(parsed->runtime_dir);
+    context->whole = dkr_whole_new();
     context->client = dkr_client_new(g_steal_pointer(&endpoint), agent, &context->log);
     *ret_context = context;
     return true;
@@ -73,5 +74,6 @@ void glue_own_close(DkrContext *context)
         return;
     dkr_client_free(context->client);
     dkr_runtime_free(context->runtime);
+    dkr_whole_free(context->whole);
     g_free(context);
 }

@@ -173,7 +173,8 @@ static bool check_placement(const DkrContext *context, const json_t *inspect, co
         placement.volume_is_own =
             g_str_has_prefix(placement.volume, DKR_RESERVED_VOLUME_PREFIX "own-");
         return (!placement.volume_is_own && strcmp(placement.volume, shared) != 0) ||
-               dkr_placement_check(context, &placement, text(inspect, "Id"), image, wait, error);
+               dkr_placement_check(context, &placement, text(inspect, "Id"), image, wait, NULL,
+                                   error);
     }
     return true;
 }

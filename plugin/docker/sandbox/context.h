@@ -6,11 +6,13 @@
 
 #include "engine/client.h"
 #include "sandbox/runtime.h"
+#include "sandbox/whole.h"
 #include "supervised/own.h"
 
 struct DkrContext {
     DkrClient *client;
     SprLog log;
     DkrRuntime *runtime;
+    DkrWhole *whole;
     const char *version; /* of the plugin */
 };

@@ -42,12 +42,25 @@ typedef struct {
     const SprWait *wait;
 } Attempt;
 
+/* The engine refused our start: if it runs all the same, others adopted it, whose it is from now
+ * on. They may do so at any moment until it is removed. */
+static bool may_be_others(const GError *why)
+{
+    return dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed");
+}
+
 /* Our own limit: the caller's time or token may be what ended the start. */
-static void take_back(const Attempt *a, const char *container)
+static void take_back(const Attempt *a, const char *container, const GError *why)
 {
     SprWait wait = spr_wait_to_tidy(a->wait, CLEANUP_LIMIT_MS);
+    bool runs = false;
     g_autoptr(GError) error = NULL;
-    if (!dkr_container_remove(a->context->client, container, &wait, &error))
+    bool ok = may_be_others(why)
+                  ? dkr_container_remove_idle(a->context->client, container, &wait, &runs, &error)
+                  : dkr_container_remove(a->context->client, container, &wait, &error);
+    if (runs)
+        return;
+    if (!ok)
         spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",
                 "the container %.12s of a failed start could not be removed: %s", container,
                 error->message);
@@ -138,26 +151,54 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
                                 &uncancelled, ret_container, error);
 }
 
+/* As main process the supervisor fails with the start when it is not there. */
+static bool start_once(const Attempt *a, const char *container, DkrLife **ret_life, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    if (!dkr_connect_bring_up(a->context, container, a->options->command_is_set, a->wait, &inspect,
+                              error))
+        return false;
+    dkr_connect_warn(a->context, a->options, inspect, true);
+    return dkr_connect_begin_life(a->context, a->options, inspect, a->socket, a->wait, ret_life,
+                                  error);
+}
+
+/* The start failed of a program that was whole when it was last seen, and is not now. */
+static bool refill(const Attempt *a, const char *container)
+{
+    bool filled = false;
+    return dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
+                               NULL) &&
+           filled;
+}
+
+static bool start_container(const Attempt *a, const char *container, DkrLife **ret_life,
+                            GError **error)
+{
+    bool known = a->placement->use && dkr_placement_is_known(a->context, a->placement);
+    g_autoptr(GError) why = NULL;
+    if (a->placement->use && !known &&
+        !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, NULL, error))
+        return false;
+    if (start_once(a, container, ret_life, &why))
+        return true;
+    if (known && refill(a, container))
+        return start_once(a, container, ret_life, error);
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 static bool run_container(const Attempt *a, const char *container, DkrLife **ret_life,
                           GError **error)
 {
     json_auto_t *created = NULL;
-    json_auto_t *inspect = NULL;
     if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
-    if ((a->placement->use &&
-         !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, error)) ||
-        !dkr_connect_bring_up(a->context, container, a->options->command_is_set, a->wait, &inspect,
-                              error)) {
-        dkr_subpath_explain(a->context, a->options, a->image, error);
-        return false;
-    }
-    dkr_connect_warn(a->context, a->options, inspect, true);
-    if (dkr_connect_begin_life(a->context, a->options, inspect, a->socket, a->wait, ret_life,
-                               error))
+    if (start_container(a, container, ret_life, error))
         return true;
-    dkr_socket_forget(dkr_connect_socket_of(inspect));
+    dkr_subpath_explain(a->context, a->options, a->image, error);
+    dkr_socket_forget(dkr_connect_socket_of(created));
     return false;
 }
 
@@ -168,7 +209,7 @@ static bool is_in_doubt(const GError *why)
 }
 
 /* The container of a create without an answer. One that runs is that of another handle. */
-static void take_back_lost(const Attempt *a)
+static void take_back_lost(const Attempt *a, const GError *lost)
 {
     SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
     for (;;) {
@@ -181,7 +222,7 @@ static void take_back_lost(const Attempt *a)
             if (strcmp(text(labels, DKR_LABEL_ID), a->options->id) == 0 &&
                 strcmp(text(labels, LABEL_OWNER), dkr_owner()) == 0 &&
                 strcmp(text(state, "Status"), "created") == 0)
-                take_back(a, text(inspect, "Id"));
+                take_back(a, text(inspect, "Id"), lost);
             return;
         }
         if (dkr_failure_status(why) != 404 ||
@@ -202,7 +243,7 @@ static bool create_or_join(const Attempt *a, char **ret_container, DkrLife **ret
             return true;
         if (dkr_failure_status(why) != 409) {
             if (is_in_doubt(why))
-                take_back_lost(a);
+                take_back_lost(a, why);
             g_propagate_error(error, g_steal_pointer(&why));
             return false;
         }
@@ -210,16 +251,6 @@ static bool create_or_join(const Attempt *a, char **ret_container, DkrLife **ret
             return false;
     }
     return true;
-}
-
-/* The engine refused our start, and it runs: others adopted it, whose it is from now on. */
-static bool is_others(const Attempt *a, const char *container, const GError *why)
-{
-    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
-    json_auto_t *inspect = NULL;
-    return dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed") &&
-           dkr_container_inspect(a->context->client, container, &wait, &inspect, NULL) &&
-           json_is_true(json_object_get(json_object_get(inspect, "State"), "Running"));
 }
 
 /* One attempt, which leaves nothing when it fails. */
@@ -235,8 +266,7 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
     *ret_outcome = container ? DKR_START_CREATED : DKR_START_CONNECTED;
     if (!container || run_container(a, container, ret_life, &why))
         return true;
-    if (!is_others(a, container, why))
-        take_back(a, container);
+    take_back(a, container, why);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }

@@ -17,6 +17,7 @@
 void dkr_placement_clear(DkrPlacement *placement)
 {
     g_free(placement->volume);
+    g_free(placement->volume_created);
     g_free(placement->reason);
     g_strfreev(placement->entrypoint);
 }
@@ -108,11 +109,19 @@ static json_t *labels(const DkrContext *context, const char *program)
                      created, "sprov.owner", dkr_owner(), DKR_SUPERVISOR_LABEL, program);
 }
 
-bool dkr_placement_prepare(const DkrContext *context, const DkrPlacement *placement,
-                           const SprWait *wait, GError **error)
+bool dkr_placement_prepare(const DkrContext *context, DkrPlacement *placement, const SprWait *wait,
+                           GError **error)
 {
     json_auto_t *with = labels(context, placement->program.id);
-    return dkr_volume_ensure(context->client, placement->volume, with, wait, error);
+    g_clear_pointer(&placement->volume_created, g_free);
+    return dkr_volume_ensure(context->client, placement->volume, with, wait,
+                             &placement->volume_created, error);
+}
+
+bool dkr_placement_is_known(const DkrContext *context, const DkrPlacement *placement)
+{
+    return placement->is_main &&
+           dkr_whole_is_known(context->whole, placement->volume, placement->volume_created);
 }
 
 static bool is_whole(const DkrContext *context, const char *container, const char *path,
@@ -207,21 +216,28 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
 
 bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placement,
                          const char *container, const char *image, const SprWait *wait,
-                         GError **error)
+                         bool *ret_filled, GError **error)
 {
     const SprProgram *program = &placement->program;
     bool whole = false;
+    dkr_whole_forget(context->whole, placement->volume);
     /* What lies in a volume of its own may be of another build. */
     if (!placement->volume_is_own &&
         !is_whole(context, container, DKR_SUPERVISOR_PROGRAM, program, wait, &whole, error))
         return false;
+    if (ret_filled)
+        *ret_filled = !whole;
     if (!whole &&
         (!fill(context, placement, image, wait, error) ||
          !is_whole(context, container, DKR_SUPERVISOR_PROGRAM, program, wait, &whole, error)))
         return false;
-    return whole ||
-           spr_fail(error, SPR_E_IO, "no-supervisor",
-                    "the supervisor's program does not stay in the volume %s", placement->volume);
+    if (!whole)
+        return spr_fail(error, SPR_E_IO, "no-supervisor",
+                        "the supervisor's program does not stay in the volume %s",
+                        placement->volume);
+    if (!placement->volume_is_own)
+        dkr_whole_learn(context->whole, placement->volume, placement->volume_created);
+    return true;
 }
 
 /* ------------------------------------------------------------------------- adopting */

@@ -85,7 +85,7 @@ static bool ensure_volume(const DkrContext *context, const DkrMount *mount, cons
     for (size_t i = 0; i < mount->labels.count; i++)
         json_object_set_new(labels, mount->labels.items[i].name,
                             json_string(mount->labels.items[i].value));
-    return dkr_volume_ensure(context->client, mount->source, labels, wait, error);
+    return dkr_volume_ensure(context->client, mount->source, labels, wait, NULL, error);
 }
 
 static bool make_subpath(const DkrContext *context, const DkrMount *mount, const char *user,

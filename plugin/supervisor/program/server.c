@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include "connection.h"
+#include "filewrite.h"
 #include "main_child.h"
 #include "pool.h"
 #include "tree.h"
@@ -275,6 +276,7 @@ int sup_server_run(int listener, char *const argv[], bool is_init, const char *d
     sup_detach_stdio();
     sup_tree_open();
     sup_pool_init();
+    sup_filewrite_init();
     sup_connections_init();
     /* Where nobody listens any more the way in is the listener, as ever. */
     if (dial)
