@@ -106,8 +106,7 @@ bool local_cgroup_make_below(const char *root, const char *text, const LocalLimi
     }
     return spr_fail(error, SPR_E_UNSUPPORTED, "no-cgroup",
                     "%s: no cgroup of version 2 that this user may change hands the controller "
-                    "down: run the host in one that is delegated (systemd-run --user --scope), or "
-                    "leave the option out",
+                    "down: run the host by systemd-run --user --scope, or leave the option out",
                     limits->memory > 0 ? "memory" : "pidsLimit");
 }
 

@@ -13,4 +13,4 @@ if ! why=$("$host" run --provider "$so" -c true 2>&1); then
     echo "1..0 # SKIP ${why%%$'\n'*}"
     exit 0
 fi
-"$host" check "$so" --profile "$profile" "$@"
+"$host" check "$so" --profile "$profile" --hooks "$(dirname "$0")/../../host-sim/hooks/local.json" "$@"
