@@ -10,28 +10,18 @@
 #define PARENT_FIELD 1
 #define START_TIME_FIELD 19
 
-/* None when the process is not there. */
-static char **stat_fields(pid_t pid)
+/* Of a field that is a number; 0 when the process is not there. */
+static guint64 stat_field(pid_t pid, guint field)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
     g_autofree char *stat = NULL;
     if (!g_file_get_contents(path, &stat, NULL, NULL))
-        return g_new0(char *, 1);
+        return 0;
     char *behind_name = strrchr(stat, ')');
-    return g_strsplit(behind_name ? g_strstrip(behind_name + 1) : "", " ", -1);
-}
-
-static guint64 stat_field(pid_t pid, guint field)
-{
-    g_auto(GStrv) fields = stat_fields(pid);
+    g_auto(GStrv) fields = g_strsplit(behind_name ? g_strstrip(behind_name + 1) : "", " ", -1);
     return g_strv_length(fields) > field ? g_ascii_strtoull(fields[field], NULL, 10) : 0;
 }
 
-bool spr_proc_is_stopped(pid_t pid)
-{
-    g_auto(GStrv) fields = stat_fields(pid);
-    return fields[0] && (fields[0][0] == 'T' || fields[0][0] == 't');
-}
 
 guint64 spr_proc_start_time(pid_t pid)
 {

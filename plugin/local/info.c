@@ -42,7 +42,7 @@ static void put_instructions(json_t *info, const char *instructions, const char 
         "Read and write files by path, byte for byte; they outlive a stop of the sandbox, not its "
         "removal. %s",
         isolated ? "with the host's programs and nothing else of it" : "with no isolation at all",
-        workdir,
+        workdir ? workdir : "a folder of its own",
         !isolated                      ? "Whatever the host's user may do, it may do."
         : strcmp(network, "host") == 0 ? "Only the working directory and /tmp can be written; the "
                                          "network is the host's."
@@ -74,7 +74,8 @@ char *local_info_described(const DkrSandboxOptions *options, const char *workdir
     json_auto_t *info = begin(options->id, options->name, status);
     const char *wanted =
         options->working_directory ? options->working_directory : LOCAL_DEFAULT_DIRECTORY;
-    const char *directory = workdir ? workdir : wanted;
+    bool isolated = strcmp(options->isolation, LOCAL_BUBBLEWRAP) == 0;
+    const char *directory = workdir ? workdir : isolated ? wanted : NULL;
     put(info, "workingDirectory", directory);
     put_instructions(info, options->instructions, options->isolation, options->network, directory);
     put_labels(info, &options->labels);

@@ -6,6 +6,7 @@
 #include "local/cgroup.h"
 #include "local/plan.h"
 #include "local/socket.h"
+#include "local/user.h"
 #include "supervisor/embedded.h"
 
 #include <errno.h>
@@ -61,8 +62,8 @@ static bool make_text(const char *folder, const char *name, const char *text, GE
 static bool make_etc(const char *folder, const char *workdir, GError **error)
 {
     unsigned uid = geteuid(), gid = getegid();
-    g_autofree char *user = g_strdup_printf("%s:x:%u:%u::%s:/bin/sh\n",
-                                            uid == 0 ? "root" : "sandbox", uid, gid, workdir);
+    g_autofree char *user =
+        g_strdup_printf("%s:x:%u:%u::%s:/bin/sh\n", local_user_name(), uid, gid, workdir);
     g_autofree char *passwd =
         g_strconcat(user, uid == 0 ? "" : "root:x:0:0::/:/usr/sbin/nologin\n",
                     "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n", NULL);

@@ -1,9 +1,7 @@
 #include "local/link.h"
 
-#include "base/error.h"
-#include "base/proc.h"
-#include "local/options.h"
 #include "local/socket.h"
+#include "local/user.h"
 #include "supervised/pool.h"
 
 #include <poll.h>
@@ -19,15 +17,6 @@ struct DkrLink {
     SprSupervisor *shared; /* NULL before the first */
 };
 
-/* The supervisor is silent: stopped with its sandbox, or slow? */
-static bool ask_whether_paused(void *ctx, GError **error)
-{
-    const DkrLink *link = ctx;
-    return !spr_proc_is_stopped(link->pid) ||
-           spr_fail(error, SPR_E_NOT_READY, "paused",
-                    "the sandbox's processes were stopped: send them SIGCONT");
-}
-
 DkrLink *local_link_new(const char *folder, pid_t pid, int process, SprSupervisor *supervisor)
 {
     DkrLink *link = g_new0(DkrLink, 1);
@@ -36,8 +25,6 @@ DkrLink *local_link_new(const char *folder, pid_t pid, int process, SprSuperviso
     link->process = process;
     link->pool = dkr_pool_new();
     link->shared = supervisor;
-    if (supervisor)
-        spr_supervisor_set_on_silence(supervisor, ask_whether_paused, link);
     g_mutex_init(&link->lock);
     return link;
 }
@@ -70,27 +57,16 @@ static SprSupervisor *take_shared(DkrLink *link)
     return link->shared ? spr_supervisor_ref(link->shared) : NULL;
 }
 
-static bool open_another(DkrLink *link, const SprWait *wait, SprSupervisor **ret_supervisor,
-                         GError **error)
-{
-    if (!local_socket_connect(link->folder, link->pid, wait, ret_supervisor, error))
-        return false;
-    spr_supervisor_set_on_silence(*ret_supervisor, ask_whether_paused, link);
-    return true;
-}
-
 bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
                   SprSupervisor **ret_supervisor, GError **error)
 {
-    if (user && !local_is_own_user(user))
-        return spr_fail(
-            error, SPR_E_UNSUPPORTED, "user-change",
-            "user \"%s\": a local sandbox has one user, who is the host's: leave it out", user);
+    if (user && !local_user_check(user, error))
+        return false;
     g_mutex_lock(&link->lock);
     SprSupervisor *shared = take_shared(link);
     g_mutex_unlock(&link->lock);
     SprSupervisor *opened = NULL;
-    if (!shared && !open_another(link, wait, &opened, error))
+    if (!shared && !local_socket_connect(link->folder, link->pid, wait, &opened, error))
         return false;
     if (!shared) {
         g_mutex_lock(&link->lock);
@@ -110,7 +86,8 @@ bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
 static bool connect_again(void *ctx, SprSupervisor *shared, const SprWait *wait,
                           SprSupervisor **ret_supervisor)
 {
-    return open_another(ctx, wait, ret_supervisor, NULL);
+    const DkrLink *link = ctx;
+    return local_socket_connect(link->folder, link->pid, wait, ret_supervisor, NULL);
 }
 
 SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const SprWait *wait)

@@ -2,13 +2,13 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "local/user.h"
 #include "options/json.h"
 #include "options/names.h"
 #include "options/rules.h"
 
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ID_MAX_BYTES 255
 #define DEFAULT_TIMEOUT_MS (300 * 1000)
@@ -92,18 +92,12 @@ static bool read_transport(const json_t *value, const DkrJsonPath *path, const D
     return dkr_json_read_word(value, path, field, target, error);
 }
 
-bool local_is_own_user(const char *user)
-{
-    g_autofree char *number = g_strdup_printf("%u", (unsigned)geteuid());
-    return strcmp(user, number) == 0 || strcmp(user, geteuid() == 0 ? "root" : "sandbox") == 0;
-}
-
 static bool read_user(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
                       void *target, GError **error)
 {
     if (!dkr_json_read_text(value, path, field, target, error))
         return false;
-    return local_is_own_user(json_string_value(value)) ||
+    return local_user_is_own(json_string_value(value)) ||
            refuse(path, "a sandbox has one user, who is the host's", error);
 }
 

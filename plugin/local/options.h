@@ -40,6 +40,3 @@ typedef struct {
 bool local_config_parse(const char *json, LocalConfig **ret_config, GError **error);
 void local_config_free(LocalConfig *config);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(LocalConfig, local_config_free)
-
-/* Whether commands as user are commands of this process's own user, who alone is in a sandbox. */
-bool local_is_own_user(const char *user);

@@ -92,13 +92,26 @@ static void add_namespaces(GStrvBuilder *argv, const LocalRecord *record)
         add(argv, "--unshare-net", NULL);
 }
 
+/* Settings of the kernel belong to the number 0 alone, without a question for capabilities: a root
+ * that is none could write them. */
+static void add_proc(GStrvBuilder *argv)
+{
+    static const char *const covered[] = {"sys",  "sysrq-trigger", "irq",  "bus",     "fs",
+                                          "acpi", "scsi",          "mtrr", "pressure"};
+    add(argv, "--proc", "/proc", NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(covered); i++) {
+        g_autofree char *path = g_strconcat("/proc/", covered[i], NULL);
+        add(argv, "--ro-bind-try", path, path, NULL);
+    }
+}
+
 /* What is below comes after what is above it: the workspace may be in /tmp. */
 static void add_folders(GStrvBuilder *argv, const LocalRecord *record, const char *folder)
 {
     const char *workspace =
         strcmp(record->workdir, "/") == 0 ? LOCAL_DEFAULT_DIRECTORY : record->workdir;
-    add(argv, "--proc", "/proc", "--dev", "/dev", "--dir", "/run", "--symlink", "../tmp",
-        "/var/tmp", NULL);
+    add_proc(argv);
+    add(argv, "--dev", "/dev", "--dir", "/run", "--symlink", "../tmp", "/var/tmp", NULL);
     if (strcmp(workspace, "/tmp") != 0)
         add_bind(argv, "--bind", folder, "tmp", "/tmp");
     add_bind(argv, "--bind", folder, "workspace", workspace);

@@ -35,8 +35,9 @@ status=0
 tests/long/agree.py "$work"/shuffled-*.json > "$work/differences" || status=$?
 point 'five orders agree on every case' $status "$work/differences"
 
-export G_SLICE=always-malloc ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
-export UBSAN_OPTIONS=print_stacktrace=1
+export G_SLICE=always-malloc UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:fast_unwind_on_malloc=0
+export LSAN_OPTIONS=suppressions=$PWD/tests/long/cases.supp:print_suppressions=0
 [ -e build-address/build.ninja ] || meson setup build-address -Dsanitize=address -Dengine_tests=true > "$work/setup"
 status=0
 ninja -C build-address > "$work/build.log" 2>&1 || status=$?
