@@ -21,6 +21,7 @@ static const Case *const areas[] = {
     cases_info,
     cases_options,
     cases_templates,
+    cases_builds,
     cases_wire,
     cases_processes,
     cases_process_streams,
@@ -29,6 +30,10 @@ static const Case *const areas[] = {
     cases_corners,
     cases_embedding,
     cases_outside,
+    cases_mounts,
+    cases_repositories,
+    cases_rights,
+    cases_sources,
     cases_process_corners,
     cases_stress,
 };

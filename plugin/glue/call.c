@@ -1,4 +1,4 @@
-#include "glue/glue.h"
+#include "glue/own.h"
 
 #include "base/text.h"
 
@@ -164,6 +164,11 @@ bool glue_begin_nowait(GlueCall *gc, sprov_sandbox *sandbox, const sprov_call *c
     return begin_sandbox(gc, sandbox, call, default_ms, error);
 }
 
+const DkrContext *glue_context(const GlueCall *gc)
+{
+    return gc->sandbox ? gc->sandbox->context : gc->provider->context;
+}
+
 sprov_status glue_end(GlueCall *gc, bool ok)
 {
     sprov_status status = SPROV_OK;
@@ -190,6 +195,7 @@ void glue_sandbox_unref(sprov_sandbox *sandbox)
         return;
     sprov_provider *provider = sandbox->provider;
     dkr_sandbox_free(sandbox->sandbox);
+    glue_own_close(sandbox->own);
     glue_done(provider, sandbox->callbacks.done, sandbox->callbacks.ctx);
     g_free(sandbox);
     g_atomic_int_add(&provider->users, -1);

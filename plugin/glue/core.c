@@ -51,7 +51,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
     g_mutex_init(&provider->lock);
     g_cond_init(&provider->idle);
     if (!glue_check_pointer(ret, "provider", error) || !take_host(provider, host, &log, error) ||
-        !glue_own_open(&provider->host, &log, config, &provider->context, error))
+        !glue_own_open(provider, &log, config, &provider->context, error))
         return false;
     provider->environment = g_get_environ();
     provider->pid = getpid();
@@ -100,6 +100,7 @@ static bool create_sandbox(sprov_provider *provider, const char *options,
                            const sprov_callbacks *callbacks, sprov_sandbox **ret, GError **error)
 {
     sprov_callbacks taken = {0};
+    DkrContext *own = NULL;
     g_autoptr(DkrSandboxOptions) parsed = NULL;
     if (!glue_check_pointer(provider, "provider", error) ||
         !glue_check_pointer(ret, "sandbox", error))
@@ -109,13 +110,16 @@ static bool create_sandbox(sprov_provider *provider, const char *options,
                         "this process was forked from the one that opened the provider: open it "
                         "anew here");
     if (!glue_take_callbacks(&taken, callbacks, error) ||
-        !dkr_sandbox_options_parse(options, &parsed, error))
+        !dkr_sandbox_options_parse(options, &parsed, error) ||
+        !glue_own_open_sandbox(provider, parsed, &own, error))
         return false;
     sprov_sandbox *sandbox = g_new0(sprov_sandbox, 1);
     g_atomic_ref_count_init(&sandbox->refs);
     sandbox->provider = provider;
     sandbox->callbacks = taken;
-    sandbox->sandbox = dkr_sandbox_new(provider->context, g_steal_pointer(&parsed));
+    sandbox->own = own;
+    sandbox->context = own ? own : provider->context;
+    sandbox->sandbox = dkr_sandbox_new(sandbox->context, g_steal_pointer(&parsed));
     g_atomic_int_inc(&provider->users);
     *ret = sandbox;
     return true;

@@ -26,6 +26,8 @@ struct sprov_provider {
 struct sprov_sandbox {
     gatomicrefcount refs; /* the handle, each running call, each handle of a process */
     sprov_provider *provider;
+    DkrContext *own;           /* NULL, or what its options ask for in place of the provider's */
+    const DkrContext *context; /* that, or the provider's */
     DkrSandbox *sandbox;
     sprov_callbacks callbacks; /* zeros when there are none */
 };
@@ -89,6 +91,9 @@ sprov_status glue_end(GlueCall *gc, bool ok);
 
 /* For [pure] functions: writes failure (taken) into error and returns its code. */
 sprov_status glue_fail(sprov_error *error, GError *failure);
+
+/* Of the call's sandbox, or of the provider. */
+const DkrContext *glue_context(const GlueCall *gc);
 
 /* The hooks of a start inside this call (hooks.c). */
 DkrStartHooks glue_start_hooks(GlueCall *gc);

@@ -6,9 +6,14 @@
 
 #include "glue/glue.h"
 
-/* config as of open(), host with zeros behind what it gave; both borrowed. */
-bool glue_own_open(const sprov_host *host, const SprLog *log, const char *config,
+/* config as of open(). provider has what its host gave, and no context yet. Nothing is sent. */
+bool glue_own_open(const sprov_provider *provider, const SprLog *log, const char *config,
                    DkrContext **ret_context, GError **error);
+
+/* The context of a sandbox whose options ask for one of its own; *ret_context stays as it is for
+ * all others, which have the provider's. */
+bool glue_own_open_sandbox(const sprov_provider *provider, const DkrSandboxOptions *options,
+                           DkrContext **ret_context, GError **error);
 
 /* NULL does nothing. */
 void glue_own_close(DkrContext *context);

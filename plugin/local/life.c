@@ -47,6 +47,11 @@ DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context)
     return (DkrVenue){.context = context, .link = life->link};
 }
 
+const SprLog *dkr_context_log(const DkrContext *context)
+{
+    return &context->log;
+}
+
 DkrLink *dkr_life_link(const DkrLife *life)
 {
     return life->link;

@@ -100,7 +100,8 @@ void dkr_link_give_back(DkrLink *link, SprSupervisor *own, bool clean)
     dkr_pool_give_back(link->pool, own, clean);
 }
 
-char **dkr_link_users(DkrLink *link)
+bool dkr_link_users(DkrLink *link, const SprWait *wait, char ***ret_users, GError **error)
 {
-    return g_new0(char *, 1);
+    *ret_users = g_new0(char *, 1);
+    return true;
 }

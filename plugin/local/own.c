@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-bool glue_own_open(const sprov_host *host, const SprLog *log, const char *config,
+bool glue_own_open(const sprov_provider *provider, const SprLog *log, const char *config,
                    DkrContext **ret_context, GError **error)
 {
     g_autoptr(LocalConfig) parsed = NULL;
@@ -17,6 +17,12 @@ bool glue_own_open(const sprov_host *host, const SprLog *log, const char *config
     context->store = local_store_new(parsed->runtime_dir);
     context->bwrap = g_find_program_in_path("bwrap");
     *ret_context = context;
+    return true;
+}
+
+bool glue_own_open_sandbox(const sprov_provider *provider, const DkrSandboxOptions *options,
+                           DkrContext **ret_context, GError **error)
+{
     return true;
 }
 

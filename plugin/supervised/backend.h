@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/wipe.h"
 #include "supervised/own.h"
 
 typedef enum { /* equal to SPROV_START_* */
@@ -19,6 +20,8 @@ typedef struct {
     bool (*resolve_template)(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,
                              char **ret_image, char **ret_workdir, GError **error);
     void (*progress)(void *ctx, const char *json);
+    /* For an image that has to be pulled; false: anonymously. */
+    bool (*login)(void *ctx, const char *registry, SprSecret **ret_user, SprSecret **ret_password);
     void *ctx;
 } DkrStartHooks;
 

@@ -14,6 +14,8 @@ typedef struct DkrContext DkrContext; /* of one open provider */
 typedef struct DkrLife DkrLife;       /* a sandbox that runs, until it ends */
 typedef struct DkrLink DkrLink;       /* the ways to its supervisor */
 
+const SprLog *dkr_context_log(const DkrContext *context);
+
 /* ---------------------------------------------------------------------------------- lives */
 
 /* Where commands run. Borrowed; as long as the life it is taken from. */
@@ -58,8 +60,9 @@ SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const Spr
 /* clean: the call ended as it should. */
 void dkr_link_give_back(DkrLink *link, SprSupervisor *own, bool clean);
 
-/* The users other than the sandbox's own that it was asked for; g_strfreev() them. */
-char **dkr_link_users(DkrLink *link);
+/* The users, by number, whose supervisors of their own are in the sandbox beside the one of its own
+ * user, whoever started them; g_strfreev() them. */
+bool dkr_link_users(DkrLink *link, const SprWait *wait, char ***ret_users, GError **error);
 
 /* ------------------------------------------------------------------ without a supervisor */
 

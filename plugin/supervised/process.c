@@ -77,11 +77,12 @@ static bool fail_gone(const DkrProcess *process, GError **error)
     return false;
 }
 
-/* A name is INSTANCE-NUMBER, and @USER where another user's supervisor has it. */
+/* A name is INSTANCE-NUMBER, and @UID where the supervisor of another user has it. */
 static char *make_name(SprSupervisor *supervisor, guint64 id, const char *user)
 {
     g_autofree char *plain = spr_process_name(supervisor, id);
-    return user ? g_strconcat(plain, "@", user, NULL) : g_steal_pointer(&plain);
+    return user ? g_strdup_printf("%s@%u", plain, spr_supervisor_info(supervisor)->uid)
+                : g_steal_pointer(&plain);
 }
 
 static char *plain_name(const char *name)
@@ -199,7 +200,8 @@ bool dkr_process_find(const DkrContext *context, DkrLife *life, const char *name
         return fail_unknown(name, error);
     if (!spr_process_find(supervisor, id, wait, &info, error))
         return false;
-    *ret_process = process_new(context, life, user ? user + 1 : NULL, g_strdup(name));
+    *ret_process = process_new(context, life, user ? user + 1 : NULL,
+                               make_name(supervisor, id, user));
     (*ret_process)->on_terminal = info.on_terminal;
     return true;
 }
@@ -255,10 +257,17 @@ bool dkr_process_list(const DkrContext *context, DkrLife *life,
     g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
     if (!list_of(life, NULL, found, wait, error))
         return false;
-    g_auto(GStrv) users = dkr_link_users(dkr_life_link(life));
+    g_auto(GStrv) users = NULL;
+    if (!dkr_link_users(dkr_life_link(life), wait, &users, error))
+        return false;
     for (char **user = users; *user; user++) {
-        if (!list_of(life, *user, found, wait, error))
+        g_autoptr(GError) why = NULL;
+        if (list_of(life, *user, found, wait, &why))
+            continue;
+        if (!spr_wait_check(wait, error))
             return false;
+        spr_log(dkr_context_log(context), SPR_LOG_WARNING, "supervisor",
+                "the processes of user %s are not listed: %s", *user, why->message);
     }
     for (guint i = 0; i < found->len; i++)
         each(ctx, found->pdata[i]);

@@ -255,6 +255,29 @@ bool dkr_sandbox_start(DkrSandbox *sandbox, guint ready_flags, const DkrStartHoo
     return ok;
 }
 
+/* ------------------------------------------------------- one that runs already */
+
+/* With the lock held, which is released while the engine is asked. */
+static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error)
+{
+    if (!wait_for_transition(sandbox, false, wait, error))
+        return false;
+    if (sandbox->status == STATUS_DESTROYED)
+        return fail_destroyed(sandbox, error);
+    if (sandbox->life || !sandbox->ever_asked)
+        return true;
+    Status before = sandbox->status;
+    if (!begin_transition(sandbox, before, error))
+        return false;
+    g_mutex_unlock(&sandbox->lock);
+    DkrLife *life = NULL;
+    bool ok = dkr_backend_find_running(sandbox->context, sandbox->options, wait, &life, error);
+    g_mutex_lock(&sandbox->lock);
+    set_life(sandbox, life);
+    end_transition(sandbox, life ? STATUS_RUNNING : before);
+    return ok;
+}
+
 /* ---------------------------------------------------------------------------- work */
 
 static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
@@ -262,7 +285,14 @@ static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
     return !(ready_flags & DKR_READY_NO_START) && sandbox->common.auto_start;
 }
 
-/* The life to work in, started first where that is allowed. */
+static bool fail_not_started(const DkrSandbox *sandbox, GError **error)
+{
+    return spr_fail(error, SPR_E_NOT_READY, "not-started",
+                    "the sandbox \"%s\" is not started: call start first", sandbox->common.id);
+}
+
+/* The life to work in, started first where that is allowed. Where it is not, another handle may
+ * have started it. */
 static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
                   const SprWait *wait, DkrLife **ret_life, GError **error)
 {
@@ -272,8 +302,8 @@ static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *h
     if (sandbox->status == STATUS_DESTROYED)
         ok = fail_destroyed(sandbox, error);
     else if (!sandbox->life && !may_start(sandbox, ready_flags))
-        ok = spr_fail(error, SPR_E_NOT_READY, "not-started",
-                      "the sandbox \"%s\" is not started: call start first", sandbox->common.id);
+        ok = look_locked(sandbox, wait, error) &&
+             (sandbox->life || fail_not_started(sandbox, error));
     else if (!sandbox->life)
         ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
     if (ok)
@@ -313,43 +343,27 @@ static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wai
 bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
                       const SprWait *wait, const DkrWork *work, GError **error)
 {
-    for (bool repeated = false;; repeated = true) {
+    g_autoptr(GError) lost = NULL;
+    for (;;) {
         g_autoptr(DkrLife) life = NULL;
         g_autoptr(GError) why = NULL;
-        if (!ready(sandbox, ready_flags, hooks, wait, &life, error))
+        if (!ready(sandbox, ready_flags, hooks, wait, &life, &why)) {
+            bool says_more = lost && spr_error_is(why, SPR_E_NOT_READY, "not-started");
+            g_propagate_error(error, says_more ? g_steal_pointer(&lost) : g_steal_pointer(&why));
             return false;
+        }
         if (work->attempt(work->ctx, life, &why))
             return true;
-        if (is_lost(sandbox, life, wait, &why) && !repeated && may_start(sandbox, ready_flags) &&
-            work->may_repeat(work->ctx))
+        if (is_lost(sandbox, life, wait, &why) && !lost && work->may_repeat(work->ctx)) {
+            lost = g_steal_pointer(&why);
             continue;
+        }
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
 }
 
 /* ---------------------------------------------------------------------------- visits */
-
-/* With the lock held, which is released while the engine is asked. */
-static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error)
-{
-    if (!wait_for_transition(sandbox, false, wait, error))
-        return false;
-    if (sandbox->status == STATUS_DESTROYED)
-        return fail_destroyed(sandbox, error);
-    if (sandbox->life || !sandbox->ever_asked)
-        return true;
-    Status before = sandbox->status;
-    if (!begin_transition(sandbox, before, error))
-        return false;
-    g_mutex_unlock(&sandbox->lock);
-    DkrLife *life = NULL;
-    bool ok = dkr_backend_find_running(sandbox->context, sandbox->options, wait, &life, error);
-    g_mutex_lock(&sandbox->lock);
-    set_life(sandbox, life);
-    end_transition(sandbox, life ? STATUS_RUNNING : before);
-    return ok;
-}
 
 bool dkr_sandbox_visit(DkrSandbox *sandbox, const SprWait *wait, const DkrWork *work,
                        bool *ret_runs, GError **error)

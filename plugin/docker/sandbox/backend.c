@@ -57,12 +57,16 @@ static bool says_ended(const GError *why)
 DkrLifeState dkr_backend_judge(const DkrContext *context, const DkrLife *life,
                                const GError *failure, const SprWait *wait)
 {
-    bool is_broken = spr_error_is(failure, SPR_E_IO, NULL);
-    if (dkr_failure_status(failure) == 0 && !is_broken)
+    /* What starts a command for the engine is killed with the container, as it is for want of
+     * memory. */
+    bool may_be_end = spr_error_is(failure, SPR_E_IO, NULL) ||
+                      spr_error_is(failure, SPR_E_EXHAUSTED, "no-process");
+    if (dkr_failure_status(failure) == 0 &&
+        (!may_be_end || !dkr_client_answers(context->client, wait, NULL)))
         return DKR_LIFE_RUNS;
     DkrLifeState state = dkr_backend_ask(context, life, wait, NULL);
     bool is_ending = state == DKR_LIFE_RUNS &&
-                     (says_ended(failure) || (is_broken && ends_soon(context, life, wait)));
+                     (says_ended(failure) || (may_be_end && ends_soon(context, life, wait)));
     return is_ending ? DKR_LIFE_OVER : state;
 }
 

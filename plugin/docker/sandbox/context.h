@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/client.h"
+#include "options/provider.h"
 #include "sandbox/runtime.h"
 #include "sandbox/whole.h"
 #include "supervised/own.h"
@@ -14,5 +15,6 @@ struct DkrContext {
     SprLog log;
     DkrRuntime *runtime;
     DkrWhole *whole;
-    const char *version; /* of the plugin */
+    const char *version;       /* of the plugin */
+    DkrProviderConfig *config; /* that it was opened with; NULL: of a sandbox's own */
 };

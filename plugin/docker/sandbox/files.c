@@ -106,8 +106,10 @@ static bool read_archive(const DkrVenue *venue, const DkrLife *life, const DkrFi
 static bool read_command(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                          Window *window, const SprWait *wait, GError **error)
 {
-    const char *const argv[] = {"/bin/sh", "-c", "exec cat -- \"$1\"", "sh", facts->path, NULL};
-    DkrCommand command = {.argv = argv, .cwd = "/", .out = {window_write, window}};
+    const char *const args[] = {facts->path, NULL};
+    g_auto(GStrv) argv = dkr_script_argv("exec cat -- \"$1\"", args);
+    DkrCommand command = {
+        .argv = (const char *const *)argv, .cwd = "/", .out = {window_write, window}};
     DkrCommandResult result;
     g_autoptr(GError) why = NULL;
     bool ok = dkr_run(venue, &command, wait, &result, &why);
@@ -248,7 +250,7 @@ static bool is_there(const DkrVenue *venue, const char *path, const SprWait *wai
 static void remove_temporary(const DkrVenue *venue, const DkrLife *life, const char *path,
                              bool by_archive, const SprWait *call)
 {
-    SprWait wait = spr_wait_to_tidy(call, CLEANUP_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(venue->context->client, call, CLEANUP_LIMIT_MS);
     const char *args[] = {path, NULL};
     g_autoptr(GError) error = NULL;
     bool ok = true;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "sandbox/layout.h"
+#include "sandbox/owner.h"
 #include "sandbox/placement.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static char **archive_mounts(json_t *mounts)
 
 static bool is_of_reference(const json_t *labels)
 {
-    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 && !text(labels, "sprov.version");
+    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 && !text(labels, DKR_LABEL_VERSION);
 }
 
 /* Its label tells whether a supervisor is in it and how it was started. What the reference made has
@@ -122,6 +123,11 @@ char *dkr_life_unsupervised(const DkrLife *life)
 DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context)
 {
     return (DkrVenue){.context = context, .container = life->container, .link = life->link};
+}
+
+const SprLog *dkr_context_log(const DkrContext *context)
+{
+    return &context->log;
 }
 
 DkrLink *dkr_life_link(const DkrLife *life)

@@ -31,6 +31,7 @@ typedef struct {
     DkrLinkKind kind;
     const char *program;     /* its path inside */
     bool is_required;        /* its failure is an error, not a reason to do without */
+    bool is_visit;           /* to look only: no use of the sandbox that counts */
     const char *transport;   /* "auto", "socket" or "stream" */
     const char *socket_path; /* what the container was made with, or NULL */
     pid_t pid;               /* of its first process, on the engine's machine */
