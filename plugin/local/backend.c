@@ -248,8 +248,8 @@ bool dkr_backend_info(const DkrContext *context, const DkrSandboxOptions *option
     g_autoptr(LocalRecord) record = NULL;
     if (!local_store_read(context->store, options->id, &record, error))
         return false;
-    *ret_json = record ? local_info_recorded(record, options->instructions)
-                       : local_info_described(options, NULL, status);
+    if (record)
+        *ret_json = local_info_recorded(record, options->instructions);
     return true;
 }
 

@@ -101,10 +101,11 @@ bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *p
     return fail_unsupervised(error);
 }
 
-bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *path, guint mode,
-                    guint64 size, const DkrSource *source, const SprWait *wait, GError **error)
+void dkr_file_write_batch(const DkrContext *context, const DkrLife *life, DkrFileWrite *files,
+                          gsize count, const SprWait *wait)
 {
-    return fail_unsupervised(error);
+    for (gsize i = 0; i < count; i++)
+        fail_unsupervised(&files[i].failure);
 }
 
 bool dkr_file_write_large(const DkrContext *context, const DkrLife *life, const char *path,

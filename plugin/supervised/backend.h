@@ -62,7 +62,7 @@ bool dkr_backend_remove(const DkrContext *context, const DkrSandboxOptions *opti
                         const DkrLife *life, const SprWait *wait, GError **error);
 
 /* JSON of schema/info.json; g_free() it. status is the last that the handle saw. describe asks
- * nobody. */
+ * nobody; of info *ret_json stays NULL when there is none. */
 char *dkr_backend_describe(const DkrSandboxOptions *options, const DkrLife *life,
                            const char *status);
 bool dkr_backend_info(const DkrContext *context, const DkrSandboxOptions *options,

@@ -64,3 +64,11 @@ typedef struct {
     gint64 mtime_ns;
     guint64 count;
 } DkrReadResult;
+
+typedef struct {
+    const char *path;
+    guint mode;   /* 0: as it was, or 0644 */
+    guint64 size; /* UINT64_MAX: unknown */
+    DkrSource source;
+    GError *failure; /* stored: NULL when it is there; SPR_E_CANCELLED when it was not reached */
+} DkrFileWrite;

@@ -12,15 +12,10 @@ bool dkr_files_read(const DkrContext *context, const DkrLife *life, const char *
                     guint64 offset, guint64 max_bytes, const DkrSink *sink, const SprWait *wait,
                     DkrReadResult *ret_result, GError **error);
 
-typedef struct {
-    const char *path;
-    guint mode;   /* 0: as it was, or 0644 */
-    guint64 size; /* UINT64_MAX: unknown */
-    DkrSource source;
-    GError *failure; /* stored: NULL when it is there; SPR_E_CANCELLED when it was not reached */
-} DkrFileWrite;
-
 void dkr_file_write_clear(DkrFileWrite *file);
+
+/* Its failure: what ended the call came before it. */
+void dkr_file_write_not_reached(DkrFileWrite *file);
 
 /* Each as a whole or not at all, in their order; a failure keeps none of the others from being
  * tried, unless nothing more can be done. False with the error of the first that failed. */

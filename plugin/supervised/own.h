@@ -75,13 +75,13 @@ bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *p
                    guint64 max_bytes, const DkrSink *sink, const SprWait *wait,
                    DkrReadResult *ret_result, GError **error);
 
-/* Replaces or makes the file. size is what source gives, UINT64_MAX when unknown; mode 0 keeps the
- * old one, or 0644. */
-bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *path, guint mode,
-                    guint64 size, const DkrSource *source, const SprWait *wait, GError **error);
+/* Replaces or makes each file, as dkr_files_write(); stores what became of it in its failure. */
+void dkr_file_write_batch(const DkrContext *context, const DkrLife *life, DkrFileWrite *files,
+                          gsize count, const SprWait *wait);
 
-/* The same for a large file, beside a supervisor whose connection is shared, where it is sooner
- * there so; elsewhere *ret_done is false and nothing was taken from source. */
+/* The same for a large file, whose size is UINT64_MAX when unknown, beside a supervisor whose
+ * connection is shared, where it is sooner there so; elsewhere *ret_done is false and nothing was
+ * taken from source. */
 bool dkr_file_write_large(const DkrContext *context, const DkrLife *life, const char *path,
                           guint mode, guint64 size, const DkrSource *source, const SprWait *wait,
                           bool *ret_done, GError **error);

@@ -465,14 +465,31 @@ char *dkr_sandbox_describe(DkrSandbox *sandbox)
     return dkr_backend_describe(sandbox->options, life, status);
 }
 
+/* There is none: what was known is of one that somebody removed. */
+static void note_absence(DkrSandbox *sandbox, const DkrLife *life)
+{
+    if (life)
+        lose_life(sandbox, life);
+    g_mutex_lock(&sandbox->lock);
+    bool is_known = sandbox->status == STATUS_RUNNING || sandbox->status == STATUS_STOPPED;
+    if (is_known && !sandbox->transition && !sandbox->life)
+        sandbox->status = STATUS_PENDING;
+    g_mutex_unlock(&sandbox->lock);
+}
+
 bool dkr_sandbox_info(DkrSandbox *sandbox, const SprWait *wait, char **ret_json, GError **error)
 {
     g_autoptr(DkrLife) life = NULL;
     const char *status = current(sandbox, &life);
+    g_autofree char *json = NULL;
     if (dkr_sandbox_is_destroyed(sandbox))
         return fail_destroyed(sandbox, error);
-    return dkr_backend_info(sandbox->context, sandbox->options, life, status, wait, ret_json,
-                            error);
+    if (!dkr_backend_info(sandbox->context, sandbox->options, life, status, wait, &json, error))
+        return false;
+    if (!json)
+        note_absence(sandbox, life);
+    *ret_json = json ? g_steal_pointer(&json) : dkr_sandbox_describe(sandbox);
+    return true;
 }
 
 /* ------------------------------------------------------------------------------ env */

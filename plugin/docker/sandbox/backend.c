@@ -8,6 +8,7 @@
 #include "sandbox/connect.h"
 #include "sandbox/create.h"
 #include "sandbox/info.h"
+#include "sandbox/layout.h"
 #include "sandbox/placement.h"
 #include "sandbox/socketplan.h"
 
@@ -110,7 +111,8 @@ bool dkr_backend_find_running(const DkrContext *context, const DkrSandboxOptions
 
 /* ----------------------------------------------------------------------- stop, remove */
 
-/* Its container, by what is known or by its label; NULL when there is none. ret_socket (may be
+/* Its container, by what is known or by its label; NULL when there is none. What is known may be
+ * gone, and another have its id by now: the callers look by the label then. ret_socket (may be
  * NULL) as of dkr_connect_find(). */
 static bool locate(const DkrContext *context, const DkrSandboxOptions *options, const DkrLife *life,
                    const SprWait *wait, char **ret_container, char **ret_socket, GError **error)
@@ -126,17 +128,21 @@ static bool locate(const DkrContext *context, const DkrSandboxOptions *options, 
 bool dkr_backend_stop(const DkrContext *context, const DkrSandboxOptions *options,
                       const DkrLife *life, const SprWait *wait, GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autoptr(GError) why = NULL;
-    if (!locate(context, options, life, wait, &container, NULL, error))
-        return false;
-    if (!container ||
-        dkr_container_stop(context->client, container, dkr_sandbox_options_stop_s(options), wait,
-                           &why) ||
-        dkr_failure_status(why) == 404)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    for (const DkrLife *known = life;; known = NULL) {
+        g_autofree char *container = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!locate(context, options, known, wait, &container, NULL, error))
+            return false;
+        if (!container || dkr_container_stop(context->client, container,
+                                             dkr_sandbox_options_stop_s(options), wait, &why))
+            return true;
+        if (dkr_failure_status(why) != 404) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!known)
+            return true;
+    }
 }
 
 /* And the volume of its own that a sandbox with far-reaching capabilities has, and the folder of
@@ -144,37 +150,48 @@ bool dkr_backend_stop(const DkrContext *context, const DkrSandboxOptions *option
 bool dkr_backend_remove(const DkrContext *context, const DkrSandboxOptions *options,
                         const DkrLife *life, const SprWait *wait, GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autofree char *socket = NULL;
-    DkrClient *client = context->client;
-    if (!locate(context, options, life, wait, &container, &socket, error))
-        return false;
     g_autofree char *volume = dkr_placement_own_volume(options->id);
-    if (container && !dkr_container_remove(client, container, wait, error))
-        return false;
-    dkr_socket_forget(socket);
-    return dkr_volume_remove(client, volume, wait, error);
+    bool is_over = false;
+    for (const DkrLife *known = life; !is_over; known = NULL) {
+        g_autofree char *container = NULL;
+        g_autofree char *socket = NULL;
+        bool was_there = true;
+        if (!locate(context, options, known, wait, &container, &socket, error) ||
+            (container &&
+             !dkr_container_remove(context->client, container, wait, &was_there, error)))
+            return false;
+        dkr_socket_forget(socket);
+        is_over = was_there || !known;
+    }
+    return dkr_volume_remove(context->client, volume, wait, error);
 }
 
 /* ------------------------------------------------------------------------------ info */
 
-/* Why commands do not go through a supervisor; NULL: they do. */
-static char *no_supervisor(const DkrSandboxOptions *options, const DkrLife *life)
+/* Why commands do not go through a supervisor; NULL: they do, or will. inspect may be NULL. */
+static char *no_supervisor(const DkrSandboxOptions *options, const DkrLife *life,
+                           const json_t *inspect)
 {
+    const json_t *state = json_object_get(inspect, "State");
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
     if (strcmp(options->supervisor, "off") == 0)
         return g_strdup("switched off in the options");
-    if (!life)
+    if (life)
+        return dkr_life_unsupervised(life);
+    if (!json_is_true(json_object_get(state, "Running")))
         return g_strdup("the sandbox is not running, as far as this handle knows");
-    return dkr_life_unsupervised(life);
+    return json_object_get(labels, DKR_SUPERVISOR_LABEL)
+               ? NULL
+               : g_strdup("its container was made without one, and this handle has not used it");
 }
 
 static char *make_info(const DkrSandboxOptions *options, const DkrLife *life, const char *status,
                        const json_t *inspect, const json_t *stats)
 {
-    g_autofree char *reason = no_supervisor(options, life);
+    g_autofree char *reason = no_supervisor(options, life, inspect);
     g_autofree char *why_stream = NULL;
     const char *transport =
-        reason || !life->link ? NULL : dkr_link_transport(life->link, &why_stream);
+        reason || !life || !life->link ? NULL : dkr_link_transport(life->link, &why_stream);
     DkrInfoSource source = {.options = options,
                             .status = status,
                             .image = life ? life->image : NULL,
@@ -191,19 +208,26 @@ char *dkr_backend_describe(const DkrSandboxOptions *options, const DkrLife *life
     return make_info(options, life, status, NULL, NULL);
 }
 
+/* *known: NULL once it is found to be gone. */
 static bool inspect_container(const DkrContext *context, const DkrSandboxOptions *options,
-                              const DkrLife *life, const SprWait *wait, json_t **ret_inspect,
+                              const DkrLife **known, const SprWait *wait, json_t **ret_inspect,
                               GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autoptr(GError) why = NULL;
-    if (!locate(context, options, life, wait, &container, NULL, error))
-        return false;
-    if (!container || dkr_container_inspect(context->client, container, wait, ret_inspect, &why) ||
-        dkr_failure_status(why) == 404)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    for (;; *known = NULL) {
+        g_autofree char *container = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!locate(context, options, *known, wait, &container, NULL, error))
+            return false;
+        if (!container ||
+            dkr_container_inspect(context->client, container, wait, ret_inspect, &why))
+            return true;
+        if (dkr_failure_status(why) != 404) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!*known)
+            return true;
+    }
 }
 
 /* One that ends meanwhile has none, which engines tell by a status or by an empty answer. */
@@ -227,10 +251,12 @@ bool dkr_backend_info(const DkrContext *context, const DkrSandboxOptions *option
 {
     json_auto_t *inspect = NULL;
     json_auto_t *stats = NULL;
-    if (!inspect_container(context, options, life, wait, &inspect, error) ||
+    const DkrLife *known = life;
+    if (!inspect_container(context, options, &known, wait, &inspect, error) ||
         !measure(context, inspect, wait, &stats, error))
         return false;
-    *ret_json = make_info(options, life, status, inspect, stats);
+    if (inspect)
+        *ret_json = make_info(options, known, status, inspect, stats);
     return true;
 }
 

@@ -18,9 +18,3 @@ bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *p
  * (it is a mount of its own, or its directory takes no new file) it is written in place. */
 bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *path, guint mode,
                     guint64 size, const DkrSource *source, const SprWait *wait, GError **error);
-
-/* The same where the archive API sees the path as the sandbox does and a rename can replace the
- * file; elsewhere *ret_done is false and nothing was taken from source. */
-bool dkr_file_write_by_archive(const DkrContext *context, const DkrLife *life, const char *path,
-                               guint mode, guint64 size, const DkrSource *source,
-                               const SprWait *wait, bool *ret_done, GError **error);
