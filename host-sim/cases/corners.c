@@ -38,6 +38,30 @@ static void a_destroyed_one_is_gone_for_other_handles(void)
     CHECK_STATUS(case_api()->destroy(two, NULL, case_error()), SPROV_OK);
 }
 
+/* A handle that worked in the first life of an id is one of the next, too. */
+static void a_handle_outlives_a_life(void)
+{
+    const sprov_ext_lifecycle *lifecycle = case_lib()->lifecycle;
+    sprov_sandbox *old = case_fresh(NULL);
+    sprov_sandbox *other = case_handle(case_id(old), NULL, NULL);
+    case_destroy(other);
+    CHECK_TEXT(case_bytes(case_info(old, "status")), "pending");
+    sprov_sandbox *next = case_handle(case_id(old), NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        case_start(next);
+        CHECK_TEXT(case_bytes(case_info(old, "status")), "running");
+        CHECK_STATUS(lifecycle->stop(old, NULL, case_error()), SPROV_OK);
+        CHECK_TEXT(case_bytes(case_info(next, "status")), "stopped");
+    }
+    case_start(old);
+    case_destroy(next);
+    next = case_handle(case_id(old), NULL, NULL);
+    case_start(next);
+    CHECK_STATUS(case_api()->destroy(old, NULL, case_error()), SPROV_OK);
+    CHECK_INT(case_count_listed(case_id(old)), 0);
+    CHECK_TEXT(case_bytes(case_info(next, "status")), "pending");
+}
+
 /* Starts the sandbox once the pipe has an end, and exits with what start() told. */
 static pid_t start_in_a_process(const char *id, const int *pipe)
 {
@@ -132,7 +156,8 @@ typedef struct {
 static gpointer run_until_cancelled(gpointer data)
 {
     Cancelled *one = data;
-    sprov_exec_request request = case_command("echo begun; sleep 3; echo end");
+    sprov_exec_request request = case_command(one->cancel ? "echo begun; sleep 60; echo end"
+                                                          : "echo begun; sleep 3; echo end");
     sprov_call call = SPROV_INIT(sprov_call);
     call.cancel = one->cancel;
     one->ran = case_exec(case_shared(), &request, &call);
@@ -238,6 +263,17 @@ static void texts_of_errors_are_text(void)
     status = case_exec(sandbox, &request, NULL).status;
     CHECK(status != SPROV_OK);
     CHECK_STATUS(status, status);
+    /* A text that has to be cut ends with a whole character. */
+    for (int i = 0; i < 4; i++) {
+        g_autoptr(GString) path = g_string_new(case_text("/nonexistent%.*s", i, "abc"));
+        while (path->len < 800)
+            g_string_append(path, path->len % 200 < 190 ? "€" : "/");
+        status = case_try_read(sandbox, path->str, &bytes);
+        CHECK_THAT(status != SPROV_OK, "%s was read", path->str);
+        CHECK_STATUS(status, status);
+        CHECK_THAT(!strchr(case_last_error()->message, '?'), "a character was cut: %s",
+                   case_last_error()->message);
+    }
 }
 
 const Case cases_corners[] = {
@@ -245,6 +281,9 @@ const Case cases_corners[] = {
      orphans_are_reaped},
     {"REC-07", 3, "core", "what one handle destroyed is gone for another, whose destroy is success",
      "7.9", a_destroyed_one_is_gone_for_other_handles},
+    {"REC-11", 2, "lifecycle",
+     "a handle of an earlier life tells of, stops and destroys the present one", "7.3",
+     a_handle_outlives_a_life},
     {"REC-09", 3, "core", "two hosts that start an id at once make one sandbox", "7.3",
      processes_start_one_sandbox},
     {"ENV-09", 3, "core", "a command sees no variable of the provider's own", "8.10",

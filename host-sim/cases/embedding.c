@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static gpointer run_a_second(gpointer data)
@@ -71,6 +72,19 @@ static sprov_flow call_again_from_sink(void *ctx, const void *data, size_t size)
     return SPROV_FLOW_CONTINUE;
 }
 
+static sprov_flow ignore_piece(void *ctx, const void *data, size_t size)
+{
+    return SPROV_FLOW_CONTINUE;
+}
+
+/* Sources of the suite have a context of their own. */
+static Nested *done_source;
+
+static void call_again_from_source(void *ctx)
+{
+    call_again(done_source);
+}
+
 static void file_callbacks_do_not_block(void)
 {
     Nested nested = {.sandbox = case_shared(), .source = case_source(case_bytes("text"))};
@@ -92,6 +106,21 @@ static void file_callbacks_do_not_block(void)
     read.sink = &sink;
     CHECK_STATUS(case_api()->read_file(case_shared(), &read, NULL, NULL, case_error()), SPROV_OK);
     CHECK(nested.conflicts > before);
+    /* done() is a callback too. */
+    before = nested.conflicts;
+    sink.write = ignore_piece;
+    sink.done = call_again;
+    CHECK_STATUS(case_api()->read_file(case_shared(), &read, NULL, NULL, case_error()), SPROV_OK);
+    CHECK_INT(nested.conflicts, before + 1);
+    source = case_source_table(case_source(case_bytes("text")));
+    source.done = call_again_from_source;
+    done_source = &nested;
+    CHECK_STATUS(case_api()->write_file(case_shared(), &write, NULL, case_error()), SPROV_OK);
+    CHECK_INT(nested.conflicts, before + 2);
+    sprov_exec_request exec = case_command("echo x");
+    exec.stdout_sink = &sink;
+    CHECK_STATUS(case_api()->exec(case_shared(), &exec, NULL, NULL, case_error()), SPROV_OK);
+    CHECK_INT(nested.conflicts, before + 3);
     CHECK_INT(nested.others, 0);
 }
 
@@ -160,6 +189,7 @@ static void the_streams_are_the_hosts(void)
     char bytes[200] = "";
     sprov_provider *provider = case_open(NULL, case_config()); /* with nobody who logs */
     sprov_sandbox *sandbox = case_handle(case_new_id(), NULL, provider);
+    int own = memfd_create("own", MFD_CLOEXEC); /* of the host, and nobody else's affair */
     CHECK_INT(pipe2(pipes, O_CLOEXEC | O_NONBLOCK), 0);
     CHECK_INT(write(pipes[1], "input", 5), 5);
     fflush(NULL);
@@ -170,11 +200,16 @@ static void the_streams_are_the_hosts(void)
     sprov_status start = case_api()->start(sandbox, NULL, NULL, case_error());
     Ran ran = case_sh(sandbox, "cat; echo out; echo err >&2; exit 1");
     sprov_status write_status = case_try_write(sandbox, "file", case_bytes("x"), 0);
+    CaseBytes content;
+    sprov_status read_status = case_try_read(sandbox, "file", &content);
     sprov_status destroyed = case_api()->destroy(sandbox, NULL, case_error());
     fflush(NULL);
     for (int i = 0; i < 3; i++)
         dup2(kept[i], streams[i]);
     CHECK(start == SPROV_OK && write_status == SPROV_OK && destroyed == SPROV_OK);
+    CHECK(read_status == SPROV_OK);
+    CHECK_THAT(lseek(own, 0, SEEK_END) == 0, "a descriptor of the host was written to");
+    close(own);
     CHECK_TEXT(ran.out, "out\n");
     ssize_t size = read(pipes[0], bytes, sizeof bytes - 1);
     CHECK_BYTES(((CaseBytes){bytes, size > 0 ? (gsize)size : 0}), case_bytes("input"));
@@ -182,7 +217,7 @@ static void the_streams_are_the_hosts(void)
 
 const Case cases_embedding[] = {
     {"ABI-45", 1, "core", "create() copies its options", "7.1", options_are_copied},
-    {"ABI-46", 1, "core", "nothing is read or written on the host's standard streams", "13.1",
+    {"ABI-46", 1, "core", "nothing is read or written on the host's descriptors", "13.1",
      the_streams_are_the_hosts},
     {"ABI-47", 1, "core", "a blocking call inside a callback of a file call is a conflict", "4.5",
      file_callbacks_do_not_block},

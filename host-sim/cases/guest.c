@@ -1,5 +1,6 @@
 /* Callbacks, and a provider's manners in a process that belongs to its host. */
 #include "cases/cases.h"
+#include "cases/process.h"
 
 #include <fcntl.h>
 #include <locale.h>
@@ -222,16 +223,6 @@ static void the_process_stays_as_it_is(void)
     CHECK_TEXT(case_sh(sandbox, "stat -c %%a '%s'", path).out, "644\n");
 }
 
-/* Descriptors of this process, each with whether a child would inherit it. */
-static void list_descriptors(bool *ret_open, bool *ret_inherited, int most)
-{
-    for (int fd = 0; fd < most; fd++) {
-        int flags = fcntl(fd, F_GETFD);
-        ret_open[fd] = flags >= 0;
-        ret_inherited[fd] = flags >= 0 && !(flags & FD_CLOEXEC);
-    }
-}
-
 static gpointer run_a_while(gpointer data)
 {
     Ran *ran = data;
@@ -240,58 +231,8 @@ static gpointer run_a_while(gpointer data)
     return NULL;
 }
 
-#define MOST_FDS 1024
-
-static void descriptors_are_not_inherited(void)
+static void check_threads(void)
 {
-    bool before[MOST_FDS], open[MOST_FDS], inherited[MOST_FDS];
-    list_descriptors(before, inherited, MOST_FDS);
-    case_shared();
-    Ran rans[4];
-    GThread *threads[G_N_ELEMENTS(rans)];
-    for (gsize i = 0; i < G_N_ELEMENTS(rans); i++)
-        threads[i] = case_thread(run_a_while, &rans[i]);
-    case_sleep(500);
-    list_descriptors(open, inherited, MOST_FDS);
-    for (int fd = 0; fd < MOST_FDS; fd++) {
-        g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
-        g_autofree char *target = g_file_read_link(link, NULL);
-        CHECK_THAT(before[fd] || !inherited[fd], "descriptor %d (%s) is not close-on-exec", fd,
-                   target);
-    }
-    for (gsize i = 0; i < G_N_ELEMENTS(rans); i++) {
-        g_thread_join(threads[i]);
-        CHECK_STATUS(rans[i].status, SPROV_OK);
-        CHECK_TEXT(rans[i].out, "end\n");
-    }
-}
-
-static void commands_leave_no_descriptor(void)
-{
-    bool before[MOST_FDS], after[MOST_FDS], inherited[MOST_FDS];
-    sprov_sandbox *sandbox = case_shared();
-    const char *path = case_text("%s/file", case_folder(sandbox));
-    for (int round = 0; round < 2; round++) { /* the first may open what is kept */
-        list_descriptors(before, inherited, MOST_FDS);
-        for (int i = 0; i < 5; i++) {
-            case_sh(sandbox, "echo out; echo err >&2");
-            case_write(sandbox, path, case_noise(100), 0);
-            case_read(sandbox, path);
-        }
-        list_descriptors(after, inherited, MOST_FDS);
-    }
-    int grown = 0;
-    for (int fd = 0; fd < MOST_FDS; fd++)
-        grown += after[fd] - before[fd];
-    CHECK_INT(grown, 0);
-}
-
-static void threads_block_signals(void)
-{
-    Ran ran;
-    case_shared();
-    GThread *thread = case_thread(run_a_while, &ran);
-    case_sleep(300);
     g_autoptr(GDir) tasks = g_dir_open("/proc/self/task", 0, NULL);
     CHECK(tasks != NULL);
     for (const char *name; (name = g_dir_read_name(tasks));) {
@@ -310,8 +251,29 @@ static void threads_block_signals(void)
                    "a thread of the provider takes signals: %.*s", (int)strcspn(title, "\n"),
                    title);
     }
+}
+
+static void threads_block_signals(void)
+{
+    Ran ran;
+    case_shared();
+    GThread *thread = case_thread(run_a_while, &ran);
+    case_sleep(300);
+    check_threads();
     g_thread_join(thread);
     CHECK_STATUS(ran.status, SPROV_OK);
+}
+
+static void pushing_threads_block_signals(void)
+{
+    sprov_sink sink = case_sink_table(case_sink());
+    sprov_spawn_request request = process_request("echo x; cat");
+    process_exec(&request)->stdout_sink = &sink;
+    sprov_process *process = process_start(case_shared(), &request);
+    CHECK(process_api()->fd(process, SPROV_STREAM_OUT) >= 0);
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 2), "x\n");
+    check_threads();
+    process_end(process);
 }
 
 const Case cases_guest[] = {
@@ -329,10 +291,8 @@ const Case cases_guest[] = {
      no_sigpipe_comes},
     {"ABI-37", 1, "core", "signals, directory, umask, locale and environment stay as they are",
      "13.1", the_process_stays_as_it_is},
-    {"ABI-23", 2, "core", "all descriptors are close-on-exec, also while commands run", "13.2",
-     descriptors_are_not_inherited},
-    {"ABI-44", 2, "core", "commands and files leave no descriptor open", "13.2",
-     commands_leave_no_descriptor},
     {"ABI-38", 2, "core", "threads of a provider take no signals", "13.3", threads_block_signals},
+    {"ABI-49", 2, "proc", "threads that push output take no signals", "13.3",
+     pushing_threads_block_signals},
     {0},
 };

@@ -144,7 +144,8 @@ static bool run_here(Job *job, const CheckSetup *setup, const char *run_one, con
     if (records < 0)
         return hs_fail(error, SPROV_E_EXHAUSTED, "no memory file for a case: %s",
                        g_strerror(errno));
-    *job = (Job){.pidfd = -1,
+    *job = (Job){.run = setup->run,
+                 .pidfd = -1,
                  .records_fd = records,
                  .output_fd = -1,
                  .started_ms = g_get_monotonic_time() / 1000,
@@ -163,20 +164,16 @@ static bool run_here(Job *job, const CheckSetup *setup, const char *run_one, con
     return true;
 }
 
-bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const char *subject,
-               gint64 limit_ms, GError **error)
+bool job_spawn(Job *job, char **argv, gint64 limit_ms, GError **error)
 {
-    if (setup->in_process)
-        return run_here(job, setup, run_one, subject, error);
     int records[2];
     int output[2];
     if (pipe2(records, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
         return hs_fail(error, SPROV_E_EXHAUSTED, "no pipe for a case: %s", g_strerror(errno));
-    g_autoptr(GPtrArray) argv = arguments(setup, run_one, subject);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        become_child((char **)argv->pdata, records[1], output[1]);
+        become_child(argv, records[1], output[1]);
     close(records[1]);
     close(output[1]);
     if (pid < 0)
@@ -185,6 +182,7 @@ bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const cha
     fcntl(records[0], F_SETFL, O_NONBLOCK);
     fcntl(output[0], F_SETFL, O_NONBLOCK);
     *job = (Job){.pid = pid,
+                 .run = setup->run,
                  .pidfd = pidfd_open(pid, 0),
                  .records_fd = records[0],
                  .output_fd = output[0],
@@ -193,6 +191,15 @@ bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const cha
                  .records = g_string_new(NULL),
                  .output = g_string_new(NULL)};
     return true;
+}
+
+bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const char *subject,
+               gint64 limit_ms, GError **error)
+{
+    if (setup->in_process)
+        return run_here(job, setup, run_one, subject, error);
+    g_autoptr(GPtrArray) argv = arguments(setup, run_one, subject);
+    return job_spawn(job, (char **)argv->pdata, limit_ms, error);
 }
 
 /* Descriptors of a child that went wild may never end: no more than is there now is read. */
@@ -217,11 +224,15 @@ static void read_some(int *fd, GString *into, gsize most, bool keep_newest)
 
 char *job_record(const Job *job, const char *key)
 {
-    g_auto(GStrv) lines = g_strsplit(job->records->str, "\n", -1);
-    gsize size = strlen(key);
+    /* Others may have written there, anything. */
+    g_autofree char *text = g_memdup2(job->records->str, job->records->len + 1);
+    for (gsize i = 0; i < job->records->len; i++)
+        text[i] = text[i] ? text[i] : '\n';
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_autofree char *begin = g_strdup_printf("%s %s ", job->run, key);
     for (char **line = lines; *line; line++) {
-        if (strncmp(*line, key, size) == 0 && (*line)[size] == ' ')
-            return g_strdup(*line + size + 1);
+        if (g_str_has_prefix(*line, begin))
+            return g_strdup(*line + strlen(begin));
     }
     return NULL;
 }

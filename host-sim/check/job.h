@@ -31,7 +31,8 @@ bool job_verdict_parse(const char *name, JobVerdict *ret_verdict);
 JobCounts job_verdict_counts(JobVerdict verdict);
 
 typedef struct Job {
-    pid_t pid; /* 0: it was run in this process, and is over */
+    pid_t pid;       /* 0: it was run in this process, and is over */
+    const char *run; /* word of the run that its records begin with */
     int pidfd;
     int records_fd, output_fd; /* non-blocking */
     gint64 started_ms, limit_ms, took_ms;
@@ -47,6 +48,9 @@ typedef struct Job {
 /* Starts run_one of setup, for setup->subject if that is set. */
 bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const char *subject,
                gint64 limit_ms, GError **error);
+
+/* The same with any arguments of this program, in a process of its own. */
+bool job_spawn(Job *job, char **argv, gint64 limit_ms, GError **error);
 
 /* Reads what there is; true once the child has ended, and then the verdict stands. */
 bool job_step(Job *job);

@@ -13,13 +13,9 @@ host=$PWD/build/host-sim/host-sim
 open=(--provider "$PWD/build/plugin/docker/docker.so")
 network=(-o '{"network":"host"}') # the server is on loopback
 work=$(mktemp -d)
-TOKEN=tok-$$-$(date +%s%N)
-export TOKEN
 made=()
-server=
 
 cleanup() {
-    [ -z "$server" ] || kill "$server"
     for ((i = ${#made[@]} - 1; i >= 0; i--)); do
         "$host" templates rm "${open[@]}" "${made[i]}" 2> "$work/err" || cat "$work/err" >&2
     done
@@ -32,47 +28,24 @@ if [ -z "${DOCKER_HOST:-}" ]; then
     exit 0
 fi
 
-# ------------------------------------------------------------------- repositories and server
-
-git() {
-    command git -c init.defaultBranch=main -c user.name=T -c user.email=t@example.com -C "$work/tree" "$@" \
-        > "$work/git.out" 2>&1 || cat "$work/git.out" >&2
+mkfifo "$work/commands" "$work/told"
+host-sim/hooks/git.py < "$work/commands" > "$work/told" 2> "$work/server.err" &
+exec 9> "$work/commands" # it ends with us
+read -r told < "$work/told"
+told() { # KEY...: a value of what the server told
+    python3 -c 'import json, sys
+value = json.loads(sys.argv[1])
+for key in sys.argv[2:]:
+    value = value[key]
+print(value)' "$told" "$@"
 }
-commit() { # TEXT: sets sha
-    echo "$1" > "$work/tree/file"
-    git add file
-    git commit -m "$1"
-    sha=$(command git -C "$work/tree" rev-parse HEAD)
-}
-mkdir "$work/tree" "$work/served" "$work/served/private" "$work/served/silent"
-git init
-commit "$$ first" && first=$sha
-commit main && main=$sha
-git checkout -b alpha/main HEAD~1
-commit decoy
-git checkout main
-commit tagged && tagged=$sha
-git tag -a v1 -m 'an annotated tag'
-git checkout --detach HEAD~1
-commit pulled && pulled=$sha
-git update-ref refs/pull/7/head "$pulled"
-git checkout main
-commit newest && newest=$sha
-git reset --hard "$main"
-git branch newest "$newest"
-for bare in app private/app silent/app; do
-    git clone --bare "$work/tree" "$work/served/$bare.git"
-    git push "$work/served/$bare.git" refs/pull/7/head
+url=$(told url)
+TOKEN=$(told token)
+GIT_SSL_CAINFO=$(told environment GIT_SSL_CAINFO)
+export TOKEN GIT_SSL_CAINFO
+for name in first main tagged pulled newest; do
+    declare "$name=$(told commits $name)"
 done
-
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
-    -keyout "$work/key" -out "$work/cert" 2> "$work/openssl.out"
-export GIT_SSL_CAINFO=$work/cert
-mkfifo "$work/port"
-tests/checks/git-server.py "$work/served" "$work/cert" "$work/key" > "$work/port" 2> "$work/server.err" &
-server=$!
-read -r port < "$work/port"
-url=https://127.0.0.1:$port
 
 # --------------------------------------------------------------------------------- building
 
@@ -93,9 +66,9 @@ fails_with() { # WORDS FILE ARGUMENT...
 }
 
 # An image that trusts the server, as a template for the others to begin with.
-pem=$(sed ':a;N;$!ba;s/\n/\\\\n/g' "$work/cert")
-printf '{"baseImage":"debian:bookworm-slim","operations":[{"method":"runCmd","args":["printf %%b \\"%s\\" > /ca.pem && git config --system http.sslCAInfo /ca.pem"]}]}' \
-    "$pem" > "$work/base.json"
+python3 -c 'import json, sys
+print(json.dumps({"baseImage": "debian:bookworm-slim", "operations": [{"method": "runCmd", "args": [sys.argv[1]]}]}))' \
+    "$(told trust)" > "$work/base.json"
 build base.json || cat "$work/last.err"
 base=$id
 

@@ -442,7 +442,7 @@ Test(wire_engine, the_supervisor_s_volume_is_looked_at_once)
     px_destroy(&box);
 }
 
-Test(wire_engine, nothing_but_the_name_is_in_the_address_of_a_create)
+Test(wire_engine, L1_nothing_but_the_name_is_in_the_address_of_a_create)
 {
     EpBox box = px_box(PX_PLAIN ",\"env\":{\"TOKEN\":\"hunter2\"},\"name\":\"wire-create-name\"");
     json_auto_t *log = NULL;

@@ -224,7 +224,7 @@ static void ends_in_time(Limited *l, size_t which, const char *rules)
                  ep_now() - began);
 }
 
-Test(wire_limits, an_engine_that_never_answers_ends_every_call_by_its_deadline)
+Test(wire_limits, L26_an_engine_that_never_answers_ends_every_call_by_its_deadline)
 {
     Limited l = {.box = px_box(PX_PLAIN)};
     ep_start(l.box.sandbox);

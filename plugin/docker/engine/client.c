@@ -181,6 +181,21 @@ static void add_header(DkrReply *reply, const char *line)
     reply->request_headers = curl_slist_append(reply->request_headers, line);
 }
 
+static void add_secret_header(DkrReply *reply, const char *name, const SprSecret *value)
+{
+    char *line = g_strdup_printf("%s: %s", name, spr_secret_data(value));
+    add_header(reply, line);
+    spr_wipe_free(line, strlen(line));
+}
+
+/* Any of them may be secret. */
+static void free_headers(struct curl_slist *headers)
+{
+    for (struct curl_slist *one = headers; one; one = one->next)
+        explicit_bzero(one->data, strlen(one->data));
+    curl_slist_free_all(headers);
+}
+
 static void setup_body(DkrReply *reply, const DkrRequest *request)
 {
     CURL *easy = reply->lane->easy;
@@ -218,6 +233,8 @@ static void setup(DkrReply *reply, const DkrRequest *request, int api_minor)
                         endpoint->base, request->unversioned ? "" : version, request->path);
     for (char **line = endpoint->headers; line && *line; line++)
         add_header(reply, *line);
+    if (request->registry_auth)
+        add_secret_header(reply, "X-Registry-Auth", request->registry_auth);
     dkr_lane_setup(reply->lane);
     setup_body(reply, request);
     curl_easy_setopt(easy, CURLOPT_URL, reply->url);
@@ -526,7 +543,7 @@ void dkr_reply_free(DkrReply *reply)
         dkr_lane_give_back(&reply->client->lanes, reply->lane);
     else
         dkr_lane_free(reply->lane);
-    curl_slist_free_all(reply->request_headers);
+    free_headers(reply->request_headers);
     g_hash_table_unref(reply->headers);
     g_byte_array_unref(reply->buffer);
     g_clear_error(&reply->callback_error);

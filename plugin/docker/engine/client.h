@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/wait.h"
+#include "base/wipe.h"
 #include "engine/endpoint.h"
 
 #include <jansson.h>
@@ -44,6 +45,7 @@ typedef struct {
     gint64 idle_ms;          /* without a byte either way, 0: none */
     const DkrBeside *beside; /* may be NULL; lives as long as the reply */
     bool patient; /* may be silent for long: after 30 s of it the engine is pinged beside */
+    const SprSecret *registry_auth; /* X-Registry-Auth, or NULL */
 } DkrRequest;
 
 /* Takes the endpoint over. */

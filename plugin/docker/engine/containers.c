@@ -24,17 +24,9 @@ static bool get_json(DkrClient *client, const char *path, const SprWait *wait, j
     return true;
 }
 
-/* The containers that pass one filter. */
-static bool list(DkrClient *client, const char *filter, const char *value, const SprWait *wait,
-                 json_t **ret_array, GError **error)
+static bool list_at(DkrClient *client, const char *path, const SprWait *wait, json_t **ret_array,
+                    GError **error)
 {
-    json_auto_t *filters = json_pack("{s:[s]}", filter, value);
-    if (!filters)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8", "the sandbox's id is not UTF-8");
-    char *text = json_dumps(filters, JSON_COMPACT);
-    g_autofree char *escaped = spr_url_escape(text);
-    free(text);
-    g_autofree char *path = g_strdup_printf("/containers/json?all=1&filters=%s", escaped);
     json_auto_t *array = NULL;
     size_t i;
     json_t *element;
@@ -48,6 +40,27 @@ static bool list(DkrClient *client, const char *filter, const char *value, const
     }
     *ret_array = g_steal_pointer(&array);
     return true;
+}
+
+/* The containers that pass one filter. */
+static bool list(DkrClient *client, const char *filter, const char *value, const SprWait *wait,
+                 json_t **ret_array, GError **error)
+{
+    json_auto_t *filters = json_pack("{s:[s]}", filter, value);
+    if (!filters)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
+                        "the sandbox's id is not UTF-8");
+    char *text = json_dumps(filters, JSON_COMPACT);
+    g_autofree char *escaped = spr_url_escape(text);
+    free(text);
+    g_autofree char *path = g_strdup_printf("/containers/json?all=1&filters=%s", escaped);
+    return list_at(client, path, wait, ret_array, error);
+}
+
+bool dkr_container_list_all(DkrClient *client, const SprWait *wait, json_t **ret_array,
+                            GError **error)
+{
+    return list_at(client, "/containers/json?all=1", wait, ret_array, error);
 }
 
 bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
@@ -142,39 +155,44 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
     return dkr_client_json(client, &request, wait, NULL, error);
 }
 
+/* *ret_status: of the engine where it refused, 0 where it did not. */
 static bool remove_container(DkrClient *client, const char *container, bool force,
-                             const SprWait *wait, bool *ret_conflict, GError **error)
+                             const SprWait *wait, int *ret_status, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=%d&v=1", container, force);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
     g_autoptr(GError) why = NULL;
-    *ret_conflict = false;
+    *ret_status = 0;
     if (dkr_client_json(client, &request, wait, NULL, &why))
         return true;
-    int status = dkr_failure_status(why);
+    *ret_status = dkr_failure_status(why);
     g_autofree char *text = g_ascii_strdown(why->message, -1);
-    if (status == 404 || (status == 409 && strstr(text, "already in progress")))
+    if (*ret_status == 404 || (*ret_status == 409 && strstr(text, "already in progress")))
         return true;
-    *ret_conflict = status == 409;
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
 
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
-                          GError **error)
+                          bool *ret_was_there, GError **error)
 {
-    bool conflict;
-    return remove_container(client, container, true, wait, &conflict, error);
+    int status;
+    bool ok = remove_container(client, container, true, wait, &status, error);
+    if (ret_was_there)
+        *ret_was_there = status != 404;
+    return ok;
 }
 
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
                                bool *ret_runs, GError **error)
 {
     g_autoptr(GError) why = NULL;
-    if (remove_container(client, container, false, wait, ret_runs, &why) || *ret_runs)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    int status;
+    bool ok = remove_container(client, container, false, wait, &status, &why);
+    *ret_runs = !ok && status == 409;
+    if (!ok && !*ret_runs)
+        g_propagate_error(error, g_steal_pointer(&why));
+    return ok || *ret_runs;
 }
 
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

@@ -131,10 +131,15 @@ static char *pull_path(const char *image, const char *platform)
 }
 
 static bool open_pull(DkrClient *client, const char *image, const char *platform,
-                      const SprWait *wait, DkrReply **ret_reply, GError **error)
+                      const SprSecret *auth, const SprWait *wait, DkrReply **ret_reply,
+                      GError **error)
 {
     g_autofree char *path = pull_path(image, platform);
-    DkrRequest request = {.method = "POST", .path = path, .limit_ms = -1, .patient = true};
+    DkrRequest request = {.method = "POST",
+                          .path = path,
+                          .limit_ms = -1,
+                          .patient = true,
+                          .registry_auth = auth};
     g_autoptr(GError) why = NULL;
     if (dkr_client_open(client, &request, wait, ret_reply, &why))
         return true;
@@ -144,12 +149,13 @@ static bool open_pull(DkrClient *client, const char *image, const char *platform
     return false;
 }
 
-bool dkr_image_pull(DkrClient *client, const char *image, const char *platform, const SprWait *wait,
-                    DkrProgressFn progress, void *progress_ctx, GError **error)
+bool dkr_image_pull(DkrClient *client, const char *image, const char *platform,
+                    const SprSecret *auth, const SprWait *wait, DkrProgressFn progress,
+                    void *progress_ctx, GError **error)
 {
     Pull pull = {image, progress, progress_ctx};
     g_autoptr(DkrReply) reply = NULL;
-    if (!open_pull(client, image, platform, wait, &reply, error))
+    if (!open_pull(client, image, platform, auth, wait, &reply, error))
         return false;
     g_autoptr(DkrJsonStream) stream = dkr_json_stream_new(on_line, &pull);
     const void *data;

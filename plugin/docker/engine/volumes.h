@@ -10,5 +10,9 @@
 bool dkr_volume_ensure(DkrClient *client, const char *name, json_t *labels, const SprWait *wait,
                        char **ret_created, GError **error);
 
+/* Those that carry a label. */
+bool dkr_volume_list(DkrClient *client, const char *label, const SprWait *wait, json_t **ret_array,
+                     GError **error);
+
 /* One that is gone is success; one in use is SPR_E_CONFLICT. */
 bool dkr_volume_remove(DkrClient *client, const char *name, const SprWait *wait, GError **error);

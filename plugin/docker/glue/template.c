@@ -13,14 +13,6 @@
 
 /* --------------------------------------------------------------------------- building */
 
-static json_t *labels(const DkrContext *context)
-{
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    return json_pack("{s:s, s:s, s:s}", "sprov.version", context->version, "sprov.created", created,
-                     "sprov.owner", dkr_owner());
-}
-
 /* What a build may ask of the host, under one name for all who would answer the same. */
 typedef struct {
     GlueCall *gc;
@@ -51,33 +43,13 @@ static bool give_secret(void *ctx, const char *name, SprSecret **ret_value)
     return value != NULL;
 }
 
-static SprSecret *member_secret(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_string(value)
-               ? spr_secret_new(json_string_value(value), json_string_length(value))
-               : NULL;
-}
-
-/* {"username", "password"} or {"identitytoken"}. */
 static bool give_login(void *ctx, const char *registry, SprSecret **ret_user,
                        SprSecret **ret_password)
 {
     const Host *host = ctx;
-    const sprov_callbacks *cb = host->callbacks;
     bool is_hub = strcmp(registry, "registry-1.docker.io") == 0;
-    g_autoptr(SprSecret) answer = glue_ask_for(host->gc->provider, cb->registry_login, cb->ctx,
-                                               is_hub ? "docker.io" : registry);
-    if (!answer)
-        return false;
-    json_auto_t *login = json_loadb(spr_secret_data(answer), spr_secret_size(answer), 0, NULL);
-    SprSecret *token = member_secret(login, "identitytoken");
-    SprSecret *password = token ? token : member_secret(login, "password");
-    if (!password)
-        return false;
-    *ret_user = token ? NULL : member_secret(login, "username");
-    *ret_password = password;
-    return true;
+    return glue_ask_login(host->gc->provider, host->callbacks, is_hub ? "docker.io" : registry,
+                          ret_user, ret_password);
 }
 
 static DkrBuildHost host_of(Host *host)
@@ -119,16 +91,16 @@ bool glue_build(GlueCall *gc, const sprov_callbacks *callbacks, const GlueBuild 
         !dkr_recipe_new_for(parsed, options->platform, options->cache_scope, &recipe, error))
         return false;
     *ret_id = g_strdup(recipe->template_id);
-    json_auto_t *with = labels(&gc->provider->context);
+    json_auto_t *with = dkr_owner_labels(glue_context(gc)->version);
     DkrBuildRequest request = {.force = build->force,
                                .pull = options->pull.value,
                                .network = options->network,
                                .host = host_of(&host),
-                               .log = &gc->provider->context.log,
+                               .log = &glue_context(gc)->log,
                                .labels = with,
                                .on_progress = glue_on_progress,
                                .progress_ctx = gc};
-    return dkr_template_build_on(gc->provider->context.client, recipe, &request, wait, ret_image,
+    return dkr_template_build_on(glue_context(gc)->client, recipe, &request, wait, ret_image,
                                  error);
 }
 
@@ -202,7 +174,7 @@ static bool find_built(const GlueCall *gc, const char *id, const SprWait *wait, 
                        GError **error)
 {
     json_auto_t *image = NULL;
-    if (!dkr_image_inspect(gc->provider->context.client, id, wait, &image, error)) {
+    if (!dkr_image_inspect(glue_context(gc)->client, id, wait, &image, error)) {
         g_prefix_error(error, "template \"%s\": build it first: ", id);
         return false;
     }

@@ -108,3 +108,25 @@ bool dkr_provider_config_parse(const char *json, DkrProviderConfig **ret_config,
     *ret_config = g_steal_pointer(&config);
     return true;
 }
+
+bool dkr_provider_config_read(const json_t *value, const DkrJsonPath *path,
+                              const DkrJsonField *field, void *target, GError **error)
+{
+    static const char *const keys[] = {"environment", "runtimeDir"};
+    g_autoptr(DkrProviderConfig) config = g_new0(DkrProviderConfig, 1);
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+        DkrJsonPath at = {.parent = path, .key = keys[i]};
+        if (json_object_get(value, keys[i]))
+            return dkr_json_fail(&at, error,
+                                 "is the whole provider's: give it to open() as configuration");
+    }
+    if (!dkr_json_read_object(value, path, config_fields, config, error))
+        return false;
+    *(DkrProviderConfig **)((char *)target + field->offset) = g_steal_pointer(&config);
+    return true;
+}
+
+bool dkr_provider_config_names_engine(const DkrProviderConfig *config)
+{
+    return config->host || config->socket_path || config->context;
+}

@@ -5,8 +5,10 @@
 #include "engine/failure.h"
 #include "engine/volumes.h"
 #include "options/names.h"
+#include "sandbox/blame.h"
 #include "sandbox/connect.h"
 #include "sandbox/image.h"
+#include "sandbox/isolation.h"
 #include "sandbox/layout.h"
 #include "sandbox/owner.h"
 #include "sandbox/placement.h"
@@ -16,14 +18,13 @@
 
 #include <string.h>
 
-#define LABEL_OWNER "sprov.owner"
 #define CLEANUP_LIMIT_MS (30 * 1000)
 /* How long another's create and start is waited for altogether, and how often the name must have
  * been free in between before it is tried anew: the other one gave up. */
 #define OTHER_LIMIT_MS (60 * 1000)
 #define OTHER_FREE_TIMES 10
 /* How long a container is looked for that was asked for and not answered. */
-#define LOST_LIMIT_MS 2000
+#define LOST_LIMIT_MS 5000
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -57,7 +58,7 @@ static void take_back(const Attempt *a, const char *container, const GError *why
     g_autoptr(GError) error = NULL;
     bool ok = may_be_others(why)
                   ? dkr_container_remove_idle(a->context->client, container, &wait, &runs, &error)
-                  : dkr_container_remove(a->context->client, container, &wait, &error);
+                  : dkr_container_remove(a->context->client, container, &wait, NULL, &error);
     if (runs)
         return;
     if (!ok)
@@ -127,8 +128,7 @@ static bool join_other(const Attempt *a, gint64 until_us, DkrLife **ret_life, GE
 
 static bool create_container(const Attempt *a, char **ret_container, GError **error)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
+    g_autofree char *created = dkr_owner_created();
     DkrSpecSupervisor supervisor = {.volume = a->placement->volume,
                                     .id = a->placement->program.id,
                                     .is_main = a->placement->is_main,
@@ -142,21 +142,16 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
                            .created = created,
                            .supervisor = a->placement->use ? &supervisor : NULL};
     g_autofree char *body = dkr_spec_create_body(a->options, &spec, error);
-    if (!body || !spr_wait_check(a->wait, error))
-        return false;
-    /* Once asked for, the container is made and its id is needed, whatever the token says. */
-    SprWait uncancelled = spr_wait_for(-1);
-    uncancelled.deadline_us = a->wait->deadline_us;
-    return dkr_container_create(a->context->client, a->name, a->options->platform, body,
-                                &uncancelled, ret_container, error);
+    return body && spr_wait_check(a->wait, error) &&
+           dkr_container_create(a->context->client, a->name, a->options->platform, body, a->wait,
+                                ret_container, error);
 }
 
 /* As main process the supervisor fails with the start when it is not there. */
-static bool start_once(const Attempt *a, const char *container, DkrLife **ret_life, GError **error)
+static bool start_once(const Attempt *a, const json_t *created, DkrLife **ret_life, GError **error)
 {
     json_auto_t *inspect = NULL;
-    if (!dkr_connect_bring_up(a->context, container, a->options->command_is_set, a->wait, &inspect,
-                              error))
+    if (!dkr_connect_bring_up(a->context, created, a->wait, &inspect, error))
         return false;
     dkr_connect_warn(a->context, a->options, inspect, true);
     return dkr_connect_begin_life(a->context, a->options, inspect, a->socket, a->wait, ret_life,
@@ -173,18 +168,19 @@ static bool refill(const Attempt *a, const char *container)
            filled;
 }
 
-static bool start_container(const Attempt *a, const char *container, DkrLife **ret_life,
+static bool start_container(const Attempt *a, const json_t *created, DkrLife **ret_life,
                             GError **error)
 {
+    const char *container = text(created, "Id");
     bool known = a->placement->use && dkr_placement_is_known(a->context, a->placement);
     g_autoptr(GError) why = NULL;
     if (a->placement->use && !known &&
         !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, NULL, error))
         return false;
-    if (start_once(a, container, ret_life, &why))
+    if (start_once(a, created, ret_life, &why))
         return true;
     if (known && refill(a, container))
-        return start_once(a, container, ret_life, error);
+        return start_once(a, created, ret_life, error);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
@@ -196,17 +192,19 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
-    if (start_container(a, container, ret_life, error))
+    if (start_container(a, created, ret_life, error))
         return true;
     dkr_subpath_explain(a->context, a->options, a->image, a->wait, error);
     dkr_socket_forget(dkr_connect_socket_of(created));
     return false;
 }
 
-/* Whether the engine may have made what was asked for, or be about to. */
+/* Whether the engine may have made what was asked for, or be about to: no answer was waited for. */
 static bool is_in_doubt(const GError *why)
 {
-    return dkr_failure_status(why) == 0 && (why->code == SPR_E_IO || why->code == SPR_E_TIMEOUT);
+    return dkr_failure_status(why) == 0 &&
+           (why->code == SPR_E_IO || why->code == SPR_E_TIMEOUT || why->code == SPR_E_CANCELLED ||
+            spr_error_is(why, SPR_E_NOT_READY, "gone"));
 }
 
 /* The container of a create without an answer. One that runs is that of another handle. */
@@ -221,7 +219,7 @@ static void take_back_lost(const Attempt *a, const GError *lost)
             json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
             json_t *state = json_object_get(inspect, "State");
             if (strcmp(text(labels, DKR_LABEL_ID), a->options->id) == 0 &&
-                strcmp(text(labels, LABEL_OWNER), dkr_owner()) == 0 &&
+                strcmp(text(labels, DKR_LABEL_OWNER), dkr_owner()) == 0 &&
                 strcmp(text(state, "Status"), "created") == 0)
                 take_back(a, text(inspect, "Id"), lost);
             return;
@@ -262,18 +260,19 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
     g_autoptr(GError) why = NULL;
     if (a->placement->use && !dkr_placement_prepare(a->context, a->placement, a->wait, error))
         return false;
-    if (!create_or_join(a, &container, ret_life, error))
-        return false;
+    bool made = create_or_join(a, &container, ret_life, &why);
     *ret_outcome = container ? DKR_START_CREATED : DKR_START_CONNECTED;
-    if (!container || run_container(a, container, ret_life, &why))
+    if (made && (!container || run_container(a, container, ret_life, &why)))
         return true;
-    take_back(a, container, why);
+    if (container)
+        take_back(a, container, why);
+    dkr_blame_option(a->options, &why);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
 
 /* Failures that may be the supervisor's own doing: an engine's that names what only it needs, or
- * mounts. */
+ * mounts, and none that the options are to blame for. */
 static bool may_do_without(const Attempt *a, const GError *why)
 {
     if (!a->placement->use || strcmp(a->options->supervisor, "auto") != 0)
@@ -337,7 +336,8 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
     g_auto(DkrPlacement) placement = {0};
     g_auto(DkrLinkSocket) socket = {0};
     if (!dkr_client_api_minor(context->client, wait, &api_minor, error) ||
-        !dkr_spec_check_api(options, api_minor, error))
+        !dkr_spec_check_api(options, api_minor, error) ||
+        !dkr_isolation_check(context, options, wait, error))
         return false;
     if (!options->image && !hooks->resolve_template(hooks->ctx, options, wait, &template_image,
                                                     &template_workdir, error))
@@ -350,8 +350,11 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                  .placement = &placement,
                  .socket = &socket,
                  .wait = wait};
-    if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error) ||
-        !dkr_connect_architecture(context, wait, &architecture, error) ||
+    if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error)) {
+        dkr_blame_option(options, error);
+        return false;
+    }
+    if (!dkr_connect_architecture(context, wait, &architecture, error) ||
         !dkr_placement_decide(options, image, architecture, &placement, error) ||
         !dkr_socket_plan_new(context, options, &placement, &socket, error) ||
         !dkr_subpath_create(context, options, a.image, wait, error))

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "engine/images.h"
+#include "engine/registry.h"
 
 #include <string.h>
 
@@ -67,8 +68,9 @@ bool dkr_image_ensure(const DkrContext *context, const DkrSandboxOptions *option
             return fail_missing(options, image, error);
         spr_log(&context->log, SPR_LOG_INFO, "image", "pulling %s", image);
         g_clear_pointer(&found, json_decref);
-        if (!dkr_image_pull(context->client, image, platform, wait, hooks->progress, hooks->ctx,
-                            error) ||
+        g_autoptr(SprSecret) auth = dkr_registry_auth(image, hooks->login, hooks->ctx);
+        if (!dkr_image_pull(context->client, image, platform, auth, wait, hooks->progress,
+                            hooks->ctx, error) ||
             !dkr_image_inspect(context->client, image, wait, &found, error))
             return false;
     }

@@ -100,19 +100,17 @@ bool dkr_placement_decide(const DkrSandboxOptions *options, const json_t *image,
 
 /* -------------------------------------------------------------------------- filling */
 
-/* program: the id of what is in it, or NULL. */
-static json_t *labels(const DkrContext *context, const char *program)
+static json_t *labels(const DkrContext *context, const char *key, const char *value)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    return json_pack("{s:s, s:s, s:s, s:s*}", "sprov.version", context->version, "sprov.created",
-                     created, "sprov.owner", dkr_owner(), DKR_SUPERVISOR_LABEL, program);
+    json_t *labels = dkr_owner_labels(context->version);
+    json_object_set_new(labels, key, json_string(value));
+    return labels;
 }
 
 bool dkr_placement_prepare(const DkrContext *context, DkrPlacement *placement, const SprWait *wait,
                            GError **error)
 {
-    json_auto_t *with = labels(context, placement->program.id);
+    json_auto_t *with = labels(context, DKR_SUPERVISOR_LABEL, placement->program.id);
     g_clear_pointer(&placement->volume_created, g_free);
     return dkr_volume_ensure(context->client, placement->volume, with, wait,
                              &placement->volume_created, error);
@@ -186,7 +184,7 @@ bool dkr_placement_helper(const DkrContext *context, const char *volume, const c
 {
     json_auto_t *body =
         json_pack("{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image", image, "Cmd",
-                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, NULL), "HostConfig", "Mounts",
+                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, DKR_HELPER_LABEL, volume), "HostConfig", "Mounts",
                   "Type", "volume", "Source", volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY,
                   "VolumeOptions", "NoCopy", 1);
     char *text = json_dumps(body, JSON_COMPACT);
@@ -210,7 +208,7 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
     ok = ok && (whole || put_program(context, helper, DKR_SUPERVISOR_BIN_DIRECTORY,
                                      DKR_SUPERVISOR_FILE, none, &placement->program, wait, error));
     SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, CLEANUP_LIMIT_MS);
-    dkr_container_remove(context->client, helper, &cleanup, NULL);
+    dkr_container_remove(context->client, helper, &cleanup, NULL, NULL);
     return ok;
 }
 

@@ -9,6 +9,7 @@
 #include "sandbox/create.h"
 #include "sandbox/env.h"
 #include "sandbox/info.h"
+#include "sandbox/layout.h"
 #include "sandbox/placement.h"
 #include "sandbox/socketplan.h"
 
@@ -289,104 +290,7 @@ bool dkr_sandbox_start(DkrSandbox *sandbox, guint ready_flags, const DkrStartHoo
     return ok;
 }
 
-/* ---------------------------------------------------------------------------- work */
-
-static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
-{
-    return !(ready_flags & DKR_READY_NO_START) && sandbox->options->auto_start.value;
-}
-
-/* The life to work in, started first where that is allowed. */
-static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
-                  const SprWait *wait, DkrLife **ret_life, GError **error)
-{
-    DkrStartOutcome outcome;
-    bool ok = true;
-    g_mutex_lock(&sandbox->lock);
-    if (sandbox->status == STATUS_DESTROYED)
-        ok = fail_destroyed(sandbox, error);
-    else if (!sandbox->life && !may_start(sandbox, ready_flags))
-        ok = spr_fail(error, SPR_E_NOT_READY, "not-started",
-                      "the sandbox \"%s\" is not started: call start first", sandbox->options->id);
-    else if (!sandbox->life)
-        ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
-    if (ok)
-        *ret_life = dkr_life_ref(sandbox->life);
-    g_mutex_unlock(&sandbox->lock);
-    return ok;
-}
-
-/* A connection that broke may be the first that is seen of an end. */
-static bool ends_soon(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait)
-{
-    bool ended = false;
-    return dkr_container_has_ended(sandbox->context->client, life->container, END_LIMIT_MS, wait,
-                                   &ended, NULL) &&
-           ended;
-}
-
-/* An engine knows of an end before its record of the container does: 20.10 refuses with 500 what
- * comes in between. */
-static bool says_ended(const GError *why)
-{
-    int status = dkr_failure_status(why);
-    return (status == 409 || status == 500) && dkr_failure_says_ended(why->message);
-}
-
-/* Whether the attempt failed because the life it was made in is over; then it says so. */
-static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
-{
-    if (spr_error_is(*error, SPR_E_NOT_READY, "gone")) /* a stop or destroy of this handle */
-        fail_gone(sandbox, "by another call", error);
-    else if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
-        lose_life(sandbox, life);
-    if (dkr_failure_status(*error) == 0 &&
-        (!spr_error_is(*error, SPR_E_IO, NULL) ||
-         !dkr_client_answers(sandbox->context->client, wait, NULL)))
-        return false;
-    LifeState state = ask_life(sandbox, life, wait, NULL);
-    if (state == LIFE_RUNS && (says_ended(*error) || (spr_error_is(*error, SPR_E_IO, NULL) &&
-                                                      ends_soon(sandbox, life, wait))))
-        state = LIFE_OVER;
-    if (state == LIFE_PAUSED) {
-        g_clear_error(error);
-        spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox \"%s\" is paused: start resumes it",
-                 sandbox->options->id);
-    }
-    if (state == LIFE_RESTARTS) {
-        g_clear_error(error);
-        spr_fail(error, SPR_E_NOT_READY, "restarting",
-                 "the main process of sandbox \"%s\" ended and the engine starts it again: start "
-                 "waits for it",
-                 sandbox->options->id);
-        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
-    }
-    if (state != LIFE_OVER)
-        return false;
-    lose_life(sandbox, life);
-    fail_gone(sandbox, "by somebody else", error);
-    return true;
-}
-
-bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
-                      const SprWait *wait, const DkrWork *work, GError **error)
-{
-    for (bool repeated = false;; repeated = true) {
-        g_autoptr(DkrLife) life = NULL;
-        g_autoptr(GError) why = NULL;
-        if (!ready(sandbox, ready_flags, hooks, wait, &life, error))
-            return false;
-        if (work->attempt(work->ctx, life, &why))
-            return true;
-        if (is_lost(sandbox, life, wait, &why) && !repeated && may_start(sandbox, ready_flags) &&
-            work->may_repeat(work->ctx))
-            continue;
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
-    }
-}
-
-/* ---------------------------------------------------------------------------- visits */
+/* ------------------------------------------------------- one that runs already */
 
 /* The life of a container that runs, NULL without one. */
 static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret_life,
@@ -433,6 +337,120 @@ static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error
     return ok;
 }
 
+/* ---------------------------------------------------------------------------- work */
+
+static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
+{
+    return !(ready_flags & DKR_READY_NO_START) && sandbox->options->auto_start.value;
+}
+
+static bool fail_not_started(const DkrSandbox *sandbox, GError **error)
+{
+    return spr_fail(error, SPR_E_NOT_READY, "not-started",
+                    "the sandbox \"%s\" is not started: call start first", sandbox->options->id);
+}
+
+/* The life to work in, started first where that is allowed. Where it is not, another handle may
+ * have started it. */
+static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                  const SprWait *wait, DkrLife **ret_life, GError **error)
+{
+    DkrStartOutcome outcome;
+    bool ok = true;
+    g_mutex_lock(&sandbox->lock);
+    if (sandbox->status == STATUS_DESTROYED)
+        ok = fail_destroyed(sandbox, error);
+    else if (!sandbox->life && !may_start(sandbox, ready_flags))
+        ok = look_locked(sandbox, wait, error) &&
+             (sandbox->life || fail_not_started(sandbox, error));
+    else if (!sandbox->life)
+        ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
+    if (ok)
+        *ret_life = dkr_life_ref(sandbox->life);
+    g_mutex_unlock(&sandbox->lock);
+    return ok;
+}
+
+/* A connection that broke may be the first that is seen of an end. */
+static bool ends_soon(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait)
+{
+    bool ended = false;
+    return dkr_container_has_ended(sandbox->context->client, life->container, END_LIMIT_MS, wait,
+                                   &ended, NULL) &&
+           ended;
+}
+
+/* An engine knows of an end before its record of the container does: 20.10 refuses with 500 what
+ * comes in between. */
+static bool says_ended(const GError *why)
+{
+    int status = dkr_failure_status(why);
+    return (status == 409 || status == 500) && dkr_failure_says_ended(why->message);
+}
+
+/* Whether the attempt failed because the life it was made in is over; then it says so. */
+static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
+{
+    if (spr_error_is(*error, SPR_E_NOT_READY, "gone")) /* a stop or destroy of this handle */
+        fail_gone(sandbox, "by another call", error);
+    else if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
+        lose_life(sandbox, life);
+    /* What starts a command for the engine is killed with the container, as it is for want of
+     * memory. */
+    bool may_be_end =
+        spr_error_is(*error, SPR_E_IO, NULL) || spr_error_is(*error, SPR_E_EXHAUSTED, "no-process");
+    if (dkr_failure_status(*error) == 0 &&
+        (!may_be_end || !dkr_client_answers(sandbox->context->client, wait, NULL)))
+        return false;
+    LifeState state = ask_life(sandbox, life, wait, NULL);
+    if (state == LIFE_RUNS &&
+        (says_ended(*error) || (may_be_end && ends_soon(sandbox, life, wait))))
+        state = LIFE_OVER;
+    if (state == LIFE_PAUSED) {
+        g_clear_error(error);
+        spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox \"%s\" is paused: start resumes it",
+                 sandbox->options->id);
+    }
+    if (state == LIFE_RESTARTS) {
+        g_clear_error(error);
+        spr_fail(error, SPR_E_NOT_READY, "restarting",
+                 "the main process of sandbox \"%s\" ended and the engine starts it again: start "
+                 "waits for it",
+                 sandbox->options->id);
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    }
+    if (state != LIFE_OVER)
+        return false;
+    lose_life(sandbox, life);
+    fail_gone(sandbox, "by somebody else", error);
+    return true;
+}
+
+bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                      const SprWait *wait, const DkrWork *work, GError **error)
+{
+    g_autoptr(GError) lost = NULL;
+    for (;;) {
+        g_autoptr(DkrLife) life = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!ready(sandbox, ready_flags, hooks, wait, &life, &why)) {
+            bool says_more = lost && spr_error_is(why, SPR_E_NOT_READY, "not-started");
+            g_propagate_error(error, says_more ? g_steal_pointer(&lost) : g_steal_pointer(&why));
+            return false;
+        }
+        if (work->attempt(work->ctx, life, &why))
+            return true;
+        if (is_lost(sandbox, life, wait, &why) && !lost && work->may_repeat(work->ctx)) {
+            lost = g_steal_pointer(&why);
+            continue;
+        }
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+}
+
+/* ---------------------------------------------------------------------------- visits */
+
 bool dkr_sandbox_visit(DkrSandbox *sandbox, const SprWait *wait, const DkrWork *work,
                        bool *ret_runs, GError **error)
 {
@@ -473,6 +491,17 @@ static bool locate(DkrSandbox *sandbox, const SprWait *wait, char **ret_containe
     return true;
 }
 
+/* Whether that container, which is gone, is what was known of the sandbox: by now another may have
+ * its id. */
+static bool is_outdated(DkrSandbox *sandbox, const char *container)
+{
+    g_autoptr(DkrLife) life = get_life(sandbox);
+    if (!life || strcmp(life->container, container) != 0)
+        return false;
+    lose_life(sandbox, life);
+    return true;
+}
+
 static void end_transfers(DkrSandbox *sandbox)
 {
     g_autoptr(DkrLife) life = get_life(sandbox);
@@ -482,34 +511,43 @@ static void end_transfers(DkrSandbox *sandbox)
 
 static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autoptr(GError) why = NULL;
     end_transfers(sandbox);
-    if (!locate(sandbox, wait, &container, NULL, error))
-        return false;
-    if (!container ||
-        dkr_container_stop(sandbox->context->client, container,
-                           dkr_sandbox_options_stop_s(sandbox->options), wait, &why) ||
-        dkr_failure_status(why) == 404)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    for (;;) {
+        g_autofree char *container = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!locate(sandbox, wait, &container, NULL, error))
+            return false;
+        if (!container ||
+            dkr_container_stop(sandbox->context->client, container,
+                               dkr_sandbox_options_stop_s(sandbox->options), wait, &why))
+            return true;
+        if (dkr_failure_status(why) != 404) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!is_outdated(sandbox, container))
+            return true;
+    }
 }
 
 /* And the volume of its own that a sandbox with far-reaching capabilities has, and the folder of
  * its socket. */
 static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autofree char *socket = NULL;
     DkrClient *client = sandbox->context->client;
-    end_transfers(sandbox);
-    if (!locate(sandbox, wait, &container, &socket, error))
-        return false;
     g_autofree char *volume = dkr_placement_own_volume(sandbox->options->id);
-    if (container && !dkr_container_remove(client, container, wait, error))
-        return false;
-    dkr_socket_forget(socket);
+    bool is_over = false;
+    end_transfers(sandbox);
+    while (!is_over) {
+        g_autofree char *container = NULL;
+        g_autofree char *socket = NULL;
+        bool was_there = true;
+        if (!locate(sandbox, wait, &container, &socket, error) ||
+            (container && !dkr_container_remove(client, container, wait, &was_there, error)))
+            return false;
+        dkr_socket_forget(socket);
+        is_over = was_there || !is_outdated(sandbox, container);
+    }
     return dkr_volume_remove(client, volume, wait, error);
 }
 
@@ -559,24 +597,30 @@ bool dkr_sandbox_is_destroyed(DkrSandbox *sandbox)
 
 /* ----------------------------------------------------------------------------- info */
 
-/* Why commands do not go through a supervisor; NULL: they do. */
-static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life)
+/* Why commands do not go through a supervisor; NULL: they do, or will. inspect may be NULL. */
+static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life, const json_t *inspect)
 {
+    const json_t *state = json_object_get(inspect, "State");
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
     if (strcmp(sandbox->options->supervisor, "off") == 0)
         return g_strdup("switched off in the options");
-    if (!life)
+    if (life)
+        return dkr_life_unsupervised(life);
+    if (!json_is_true(json_object_get(state, "Running")))
         return g_strdup("the sandbox is not running, as far as this handle knows");
-    return dkr_life_unsupervised(life);
+    return json_object_get(labels, DKR_SUPERVISOR_LABEL)
+               ? NULL
+               : g_strdup("its container was made without one, and this handle has not used it");
 }
 
 static char *make_info(DkrSandbox *sandbox, const json_t *inspect, const json_t *stats)
 {
     g_mutex_lock(&sandbox->lock);
     g_autoptr(DkrLife) life = sandbox->life ? dkr_life_ref(sandbox->life) : NULL;
-    g_autofree char *reason = no_supervisor(sandbox, life);
+    g_autofree char *reason = no_supervisor(sandbox, life, inspect);
     g_autofree char *why_stream = NULL;
     const char *transport =
-        reason || !life->link ? NULL : dkr_link_transport(life->link, &why_stream);
+        reason || !life || !life->link ? NULL : dkr_link_transport(life->link, &why_stream);
     DkrInfoSource source = {.options = sandbox->options,
                             .status = status_names[sandbox->status],
                             .image = life ? life->image : NULL,
@@ -596,16 +640,31 @@ char *dkr_sandbox_describe(DkrSandbox *sandbox)
 static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t **ret_inspect,
                               GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autoptr(GError) why = NULL;
-    if (!locate(sandbox, wait, &container, NULL, error))
-        return false;
-    if (!container ||
-        dkr_container_inspect(sandbox->context->client, container, wait, ret_inspect, &why) ||
-        dkr_failure_status(why) == 404)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    for (;;) {
+        g_autofree char *container = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!locate(sandbox, wait, &container, NULL, error))
+            return false;
+        if (!container ||
+            dkr_container_inspect(sandbox->context->client, container, wait, ret_inspect, &why))
+            return true;
+        if (dkr_failure_status(why) != 404) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!is_outdated(sandbox, container))
+            return true;
+    }
+}
+
+/* The engine has none: what was known is of one that somebody removed. */
+static void note_absence(DkrSandbox *sandbox)
+{
+    g_mutex_lock(&sandbox->lock);
+    bool is_known = sandbox->status == STATUS_RUNNING || sandbox->status == STATUS_STOPPED;
+    if (is_known && !sandbox->transition && !sandbox->life)
+        sandbox->status = STATUS_PENDING;
+    g_mutex_unlock(&sandbox->lock);
 }
 
 /* One that ends meanwhile has none, which engines tell by a status or by an empty answer. */
@@ -632,6 +691,8 @@ bool dkr_sandbox_info(DkrSandbox *sandbox, const SprWait *wait, char **ret_json,
     if (!inspect_container(sandbox, wait, &inspect, error) ||
         !measure(sandbox, inspect, wait, &stats, error))
         return false;
+    if (!inspect)
+        note_absence(sandbox);
     *ret_json = make_info(sandbox, inspect, stats);
     return true;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "engine/registry.h"
 #include "options/sandbox.h"
 #include "sandbox/context.h"
 #include "sandbox/life.h"
@@ -28,6 +29,7 @@ typedef struct {
     bool (*resolve_template)(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,
                              char **ret_image, char **ret_workdir, GError **error);
     void (*progress)(void *ctx, const char *json);
+    DkrLoginFn login; /* for an image that has to be pulled; NULL: anonymously */
     void *ctx;
 } DkrStartHooks;
 

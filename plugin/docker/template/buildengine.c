@@ -52,8 +52,8 @@ static bool ensure_base(void *ctx, const char *name, const SprWait *wait, GError
     g_autoptr(DkrTemplateImage) image = NULL;
     if (!inspect(ctx, name, wait, &image, error))
         return false;
-    return image || dkr_image_pull(link->client, name, NULL, wait, link->request->on_progress,
-                                   link->request->progress_ctx, error);
+    return image || dkr_image_pull(link->client, name, NULL, NULL, wait,
+                                   link->request->on_progress, link->request->progress_ctx, error);
 }
 
 static bool send_tar(void *ctx, void *buffer, gsize capacity, gsize *ret_size, int *ret_again_fd,
