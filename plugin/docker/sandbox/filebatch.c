@@ -151,7 +151,6 @@ static void commit(Group *group)
     g_autoptr(GPtrArray) args = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GPtrArray) results = NULL;
     g_autoptr(GError) why = NULL;
-    SprWait wait = spr_wait_to_tidy(group->wait, COMMIT_LIMIT_MS);
     guint next = 0;
     for (gsize i = 0; i < group->count; i++) {
         if (group->items[i].temporary)
@@ -160,8 +159,11 @@ static void commit(Group *group)
     if (args->len == 0)
         return;
     g_ptr_array_add(args, NULL);
+    SprWait wait = group->over ? dkr_client_wait_to_tidy(group->venue->context->client, group->wait,
+                                                         COMMIT_LIMIT_MS)
+                               : *group->wait;
     dkr_script_run_each(group->venue, dkr_file_commit_script, (const char *const *)args->pdata,
-                        COMMIT_WIDTH, group->over ? &wait : group->wait, &results, &why);
+                        COMMIT_WIDTH, &wait, &results, &why);
     for (gsize i = 0; i < group->count; i++) {
         if (group->items[i].temporary)
             settle_commit(group, &group->items[i], results ? results->pdata[next++] : NULL, why);
