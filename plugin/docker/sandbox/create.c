@@ -54,11 +54,12 @@ static bool may_be_others(const GError *why)
 static void take_back(const Attempt *a, const char *container, const GError *why)
 {
     SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
+    bool runs = false;
     g_autoptr(GError) error = NULL;
-    bool others = may_be_others(why);
-    bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(
-        a->context->client, container, &wait, &error);
-    if (others && error && error->code == SPR_E_CONFLICT)
+    bool ok = may_be_others(why)
+                  ? dkr_container_remove_idle(a->context->client, container, &wait, &runs, &error)
+                  : dkr_container_remove(a->context->client, container, &wait, NULL, &error);
+    if (runs)
         return;
     if (!ok)
         spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",
@@ -161,7 +162,8 @@ static bool start_once(const Attempt *a, const json_t *created, DkrLife **ret_li
 static bool refill(const Attempt *a, const char *container)
 {
     bool filled = false;
-    return dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
+    return dkr_client_answers(a->context->client, a->wait, NULL) &&
+           dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
                                NULL) &&
            filled;
 }
