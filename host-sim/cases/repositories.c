@@ -45,6 +45,6 @@ static void refs_are_pinned(void)
 
 const Case cases_repositories[] = {
     {"REP-01", 2, "describe-template @git", "a branch, a tag and HEAD are pinned to their commits",
-     "11.6", refs_are_pinned},
+     "11.6", refs_are_pinned, 6},
     {0},
 };

@@ -144,7 +144,8 @@ static bool run_here(Job *job, const CheckSetup *setup, const char *run_one, con
     if (records < 0)
         return hs_fail(error, SPROV_E_EXHAUSTED, "no memory file for a case: %s",
                        g_strerror(errno));
-    *job = (Job){.pidfd = -1,
+    *job = (Job){.run = setup->run,
+                 .pidfd = -1,
                  .records_fd = records,
                  .output_fd = -1,
                  .started_ms = g_get_monotonic_time() / 1000,
@@ -181,6 +182,7 @@ bool job_spawn(Job *job, char **argv, gint64 limit_ms, GError **error)
     fcntl(records[0], F_SETFL, O_NONBLOCK);
     fcntl(output[0], F_SETFL, O_NONBLOCK);
     *job = (Job){.pid = pid,
+                 .run = setup->run,
                  .pidfd = pidfd_open(pid, 0),
                  .records_fd = records[0],
                  .output_fd = output[0],
@@ -222,11 +224,15 @@ static void read_some(int *fd, GString *into, gsize most, bool keep_newest)
 
 char *job_record(const Job *job, const char *key)
 {
-    g_auto(GStrv) lines = g_strsplit(job->records->str, "\n", -1);
-    gsize size = strlen(key);
+    /* Others may have written there, anything. */
+    g_autofree char *text = g_memdup2(job->records->str, job->records->len + 1);
+    for (gsize i = 0; i < job->records->len; i++)
+        text[i] = text[i] ? text[i] : '\n';
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_autofree char *begin = g_strdup_printf("%s %s ", job->run, key);
     for (char **line = lines; *line; line++) {
-        if (strncmp(*line, key, size) == 0 && (*line)[size] == ' ')
-            return g_strdup(*line + size + 1);
+        if (g_str_has_prefix(*line, begin))
+            return g_strdup(*line + strlen(begin));
     }
     return NULL;
 }

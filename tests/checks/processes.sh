@@ -113,10 +113,20 @@ all_are_right() {
 }
 check 'twenty hosts spawn twenty processes, each with its own output and exit code' all_are_right
 
+# --------------------------------------------------------------------- what is dropped
+
+process=$(spawn 'seq 1 300000')
+exits_with 0 hs attach "$process"
+hs logs "$process" > "$work/logs" 2> "$work/last.err"
+all=$(seq 1 300000 | wc -c)
+dropped=$(sed -n 's/.*warning: \([0-9]*\) bytes of output are not kept.*/\1/p' "$work/last.err")
+check 'how much of a long output is not kept any more is told' \
+    [ "$((${dropped:-0} + $(wc -c < "$work/logs")))" -eq "$all" ]
+
 # ------------------------------------------------------------------------- kills
 
 process=$(spawn 'trap "" TERM; sleep 300 & sleep 300')
-check 'a process is killed with its tree' exits_with 0 hs kill --signal 15 --grace 1 "$process"
+check 'a process is killed with its tree' exits_with 0 hs kill --signal SIGTERM --grace 1 "$process"
 check 'it says so' exits_with 137 hs attach "$process"
 check 'and is no longer there to be killed' exits_with 125 hs kill "$process"
 

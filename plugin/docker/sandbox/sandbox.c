@@ -9,6 +9,7 @@
 #include "sandbox/create.h"
 #include "sandbox/env.h"
 #include "sandbox/info.h"
+#include "sandbox/layout.h"
 #include "sandbox/placement.h"
 #include "sandbox/socketplan.h"
 
@@ -544,7 +545,7 @@ static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **
         g_autofree char *socket = NULL;
         bool was_there = true;
         if (!locate(sandbox, wait, &container, &socket, error) ||
-            (container && !dkr_container_remove_found(client, container, wait, &was_there, error)))
+            (container && !dkr_container_remove(client, container, wait, &was_there, error)))
             return false;
         dkr_socket_forget(socket);
         is_over = was_there || !is_outdated(sandbox, container);
@@ -598,24 +599,30 @@ bool dkr_sandbox_is_destroyed(DkrSandbox *sandbox)
 
 /* ----------------------------------------------------------------------------- info */
 
-/* Why commands do not go through a supervisor; NULL: they do. */
-static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life)
+/* Why commands do not go through a supervisor; NULL: they do, or will. inspect may be NULL. */
+static char *no_supervisor(const DkrSandbox *sandbox, const DkrLife *life, const json_t *inspect)
 {
+    const json_t *state = json_object_get(inspect, "State");
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
     if (strcmp(sandbox->options->supervisor, "off") == 0)
         return g_strdup("switched off in the options");
-    if (!life)
+    if (life)
+        return dkr_life_unsupervised(life);
+    if (!json_is_true(json_object_get(state, "Running")))
         return g_strdup("the sandbox is not running, as far as this handle knows");
-    return dkr_life_unsupervised(life);
+    return json_object_get(labels, DKR_SUPERVISOR_LABEL)
+               ? NULL
+               : g_strdup("its container was made without one, and this handle has not used it");
 }
 
 static char *make_info(DkrSandbox *sandbox, const json_t *inspect, const json_t *stats)
 {
     g_mutex_lock(&sandbox->lock);
     g_autoptr(DkrLife) life = sandbox->life ? dkr_life_ref(sandbox->life) : NULL;
-    g_autofree char *reason = no_supervisor(sandbox, life);
+    g_autofree char *reason = no_supervisor(sandbox, life, inspect);
     g_autofree char *why_stream = NULL;
     const char *transport =
-        reason || !life->link ? NULL : dkr_link_transport(life->link, &why_stream);
+        reason || !life || !life->link ? NULL : dkr_link_transport(life->link, &why_stream);
     DkrInfoSource source = {.options = sandbox->options,
                             .status = status_names[sandbox->status],
                             .image = life ? life->image : NULL,
