@@ -56,7 +56,7 @@ bad-merged fail 1 4
 bad-untruncated fail 6 8
 bad-leaves fail 3 8
 bad-sticky fail 4 8
-bad-creates fail 10 8
+bad-creates fail 40 8
 bad-empty fail 3 4
 bad-homebody fail 4 4
 bad-undone fail 1 4
@@ -103,9 +103,9 @@ check 'the same seed finds the same' bad-sticky:twice gave 1 "*$(grep -o '^seed 
 printf '# sprov-fuzz/1\nround\n0 start h0\n0 fly h0\n' > "$work/wrong.script"
 on_mock mock:wrong --replay "$work/wrong.script"
 check 'a script with a call that there is not is told by its line' mock:wrong gave 3 '*wrong.script: line 4: *"fly"*'
-printf '# sprov-fuzz/1\nwith processes\nround\n0 spawn h0 slot=0 number=0\n' > "$work/spawn.script"
-on_mock mock:lacks --replay "$work/spawn.script"
-check 'a script that needs what the provider has not got is refused' mock:lacks gave 3 '*spawn.script needs processes*'
+printf '# sprov-fuzz/1\nwith archive\nround\n0 repack h0 0/d\n' > "$work/pack.script"
+on_mock mock:lacks --replay "$work/pack.script"
+check 'a script that needs what the provider has not got is refused' mock:lacks gave 3 '*pack.script needs archive*'
 on_mock mock:threads --threads 9
 check 'too many threads are refused' mock:threads gave 2 '*--threads 9*'
 on_mock bad-hollow
