@@ -114,7 +114,7 @@ class Mutant:
     def check(self, folder):
         (folder / 'engine').mkdir()
         suite = subprocess.Popen(
-            [*CAGE, '--bind', folder, folder, ROOT / 'build/host-sim/host-sim', 'check', folder / 'mock.so', '--level', '2', '--jobs', '6',
+            [*CAGE, '--bind', folder, folder, ROOT / 'build/host-sim/host-sim', 'check', folder / 'mock.so', '--level', '2', '--jobs', '6', '--time-scale', '2',
              '--config', f'{{"host":"unix://{folder}/engine"}}'],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, 'TMPDIR': str(folder)})
         watch = threading.Timer(120, suite.send_signal, [signal.SIGTERM])
