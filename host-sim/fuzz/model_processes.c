@@ -169,6 +169,15 @@ static bool ps(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *a
     return answer->status == SPROV_OK;
 }
 
+/* Success whatever the token says. */
+static bool has_nothing_to_do(const FuzzProcess *process, const FuzzCall *call)
+{
+    if (call->function == FUZZ_CLOSE)
+        return process->life == FUZZ_OVER || !has_input(process);
+    g_autoptr(GBytes) bytes = fuzz_content(call->content);
+    return call->function == FUZZ_FEED && g_bytes_get_size(bytes) == 0;
+}
+
 static bool is_told_gone(const FuzzAnswer *answer)
 {
     return answer->status == SPROV_E_NOT_READY && answer->error_flags & SPROV_ERROR_SANDBOX_GONE;
@@ -184,6 +193,8 @@ static void apply_on_handle(const FuzzState *state, const FuzzCall *call, const 
                       (was_forgotten && answer->status == SPROV_E_NOT_FOUND) ||
                       (process->life >= FUZZ_GONE && is_told_gone(answer)) ||
                       (process->life != FUZZ_NO_PROCESS && fuzz_is_cancelled(call, answer)) ||
+                      (is_known && call->options & FUZZ_FIRED && answer->status == SPROV_OK &&
+                       answer->outcome != FUZZ_NO_HANDLE && has_nothing_to_do(process, call)) ||
                       (is_known && answer->beside_end && is_told_gone(answer));
     if (is_refused)
         keep(next, state);

@@ -155,32 +155,44 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
     return dkr_client_json(client, &request, wait, NULL, error);
 }
 
-static bool remove_with(DkrClient *client, const char *container, bool force, const SprWait *wait,
-                        GError **error)
+/* *ret_status: of the engine where it refused, 0 where it did not. */
+static bool remove_container(DkrClient *client, const char *container, bool force,
+                             const SprWait *wait, int *ret_status, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=%d&v=1", container, force);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
     g_autoptr(GError) why = NULL;
+    *ret_status = 0;
     if (dkr_client_json(client, &request, wait, NULL, &why))
         return true;
-    int status = dkr_failure_status(why);
+    *ret_status = dkr_failure_status(why);
     g_autofree char *text = g_ascii_strdown(why->message, -1);
-    if (status == 404 || (status == 409 && strstr(text, "already in progress")))
+    if (*ret_status == 404 || (*ret_status == 409 && strstr(text, "already in progress")))
         return true;
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
 
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
-                          GError **error)
+                          bool *ret_was_there, GError **error)
 {
-    return remove_with(client, container, true, wait, error);
+    int status;
+    bool ok = remove_container(client, container, true, wait, &status, error);
+    if (ret_was_there)
+        *ret_was_there = status != 404;
+    return ok;
 }
 
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
-                               GError **error)
+                               bool *ret_runs, GError **error)
 {
-    return remove_with(client, container, false, wait, error);
+    g_autoptr(GError) why = NULL;
+    int status;
+    bool ok = remove_container(client, container, false, wait, &status, &why);
+    *ret_runs = !ok && status == 409;
+    if (!ok && !*ret_runs)
+        g_propagate_error(error, g_steal_pointer(&why));
+    return ok || *ret_runs;
 }
 
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

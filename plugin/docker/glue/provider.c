@@ -43,13 +43,21 @@ static json_t *describe_libraries(void)
     return object;
 }
 
+/* Asked anew: that it was there before says nothing. */
+static bool reach(const GlueCall *gc, int *ret_minor, GError **error)
+{
+    DkrClient *client = gc->provider->context.client;
+    return dkr_client_answers_now(client, &gc->wait, error) &&
+           dkr_client_api_minor(client, &gc->wait, ret_minor, error);
+}
+
 /* An engine that cannot be reached is something to tell, not a failure to. */
 static bool describe(GlueCall *gc, char **ret_json)
 {
     int api_minor = 0;
     g_autoptr(GError) why = NULL;
     json_auto_t *object = json_object();
-    bool reached = dkr_client_api_minor(gc->provider->context.client, &gc->wait, &api_minor, &why);
+    bool reached = reach(gc, &api_minor, &why);
     if (!reached && (why->code == SPR_E_CANCELLED || why->code == SPR_E_TIMEOUT)) {
         gc->failure = g_steal_pointer(&why);
         return false;
@@ -63,7 +71,10 @@ static bool describe(GlueCall *gc, char **ret_json)
     json_object_set_new(object, "runtimeDir",
                         json_string(dkr_runtime_directory(gc->provider->context.runtime)));
     if (!reached)
-        json_object_set_new(object, "attention", json_pack("[s]", why->message));
+        json_object_set_new(
+            object, "attention",
+            json_pack("[o]", json_sprintf("%s; sandboxes that have a socket go on without it",
+                                          why->message)));
     json_object_set_new(object, "libraries", describe_libraries());
     char *text = json_dumps(object, JSON_COMPACT);
     *ret_json = g_strdup(text ? text : "{}");

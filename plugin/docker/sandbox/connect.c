@@ -11,8 +11,10 @@
 
 #include <string.h>
 
-/* How long a main process is watched for an end at once. */
+/* How long a main process is watched for an end at once: longer on a machine that was slow to start
+ * it, and would be slow to end it. */
 #define WATCH_MS 500
+#define WATCH_MOST_MS 5000
 /* An engine reserves a name some time before it lists the container that has it. */
 #define UNSEEN_LIMIT_MS (10 * 1000)
 
@@ -132,10 +134,13 @@ bool dkr_connect_bring_up(const DkrContext *context, const json_t *inspect, cons
     json_auto_t *started = NULL;
     GError *why = NULL;
     bool ended;
+    gint64 since_us = g_get_monotonic_time();
     if (!dkr_container_start(context->client, container, wait, &why))
         return fail_start(why, error);
+    gint64 took_ms = (g_get_monotonic_time() - since_us) / 1000;
     if (!is_sure_to_stay(inspect) &&
-        !dkr_container_has_ended(context->client, container, WATCH_MS, wait, &ended, error))
+        !dkr_container_has_ended(context->client, container,
+                                 CLAMP(took_ms, WATCH_MS, WATCH_MOST_MS), wait, &ended, error))
         return false;
     if (!dkr_container_inspect(context->client, container, wait, &started, error) ||
         !check_runs(context, started, wait, error))

@@ -1,6 +1,7 @@
 #include "sandbox/filecalls.h"
 
 #include "base/error.h"
+#include "sandbox/filebatch.h"
 #include "sandbox/filetar.h"
 #include "supervisor/client/files.h"
 
@@ -131,30 +132,9 @@ static bool judge(DkrFileWrite *files, gsize count, GError **error)
     return !first;
 }
 
-static void set_not_reached(DkrFileWrite *file)
+void dkr_file_write_not_reached(DkrFileWrite *file)
 {
     spr_fail(&file->failure, SPR_E_CANCELLED, "not-reached", "%s: was not reached", file->path);
-}
-
-static bool is_final(const GError *failure)
-{
-    return failure->code == SPR_E_CANCELLED || failure->code == SPR_E_TIMEOUT ||
-           failure->code == SPR_E_NOT_READY || failure->code == SPR_E_REFUSED;
-}
-
-/* One after the other, each with what the engine needs for one. */
-static bool write_by_engine(const Call *call, DkrFileWrite *files, gsize count, GError **error)
-{
-    bool over = false;
-    for (gsize i = 0; i < count; i++) {
-        DkrFileWrite *file = &files[i];
-        if (over)
-            set_not_reached(file);
-        else if (!dkr_file_write(call->venue.context, call->life, file->path, file->mode,
-                                 file->size, &file->source, call->wait, &file->failure))
-            over = is_final(file->failure);
-    }
-    return judge(files, count, error);
 }
 
 /* What a source said when it gave up is the answer for its file; what else ended the transfer, for
@@ -175,7 +155,7 @@ static void take_failures(DkrFileWrite *files, const SprFileWrite *asked, DkrFee
         if (asked[i].errno_value != ECANCELED)
             spr_file_fail(&files[i].failure, asked[i].errno_value, files[i].path);
         else if (told)
-            set_not_reached(&files[i]);
+            dkr_file_write_not_reached(&files[i]);
         else
             files[i].failure = g_error_copy(why);
         told = true;
@@ -227,8 +207,10 @@ bool dkr_files_write(const DkrContext *context, const DkrLife *life, DkrFileWrit
         return false;
     for (gsize i = 0; i < count; i++)
         dkr_file_write_clear(&files[i]);
-    if (!call.supervisor)
-        return write_by_engine(&call, files, count, error);
+    if (!call.supervisor) {
+        dkr_file_write_batch(context, life, files, count, wait);
+        return judge(files, count, error);
+    }
     if (count == 1 && prefers_archive(&call, files) &&
         !dkr_file_write_by_archive(context, life, files->path, files->mode, files->size,
                                    &files->source, wait, &done, &files->failure))

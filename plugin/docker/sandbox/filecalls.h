@@ -22,6 +22,9 @@ typedef struct {
 
 void dkr_file_write_clear(DkrFileWrite *file);
 
+/* Its failure: what ended the call came before it. */
+void dkr_file_write_not_reached(DkrFileWrite *file);
+
 /* Each as a whole or not at all, in their order; a failure keeps none of the others from being
  * tried, unless nothing more can be done. False with the error of the first that failed. */
 bool dkr_files_write(const DkrContext *context, const DkrLife *life, DkrFileWrite *files,

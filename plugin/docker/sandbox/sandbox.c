@@ -491,6 +491,17 @@ static bool locate(DkrSandbox *sandbox, const SprWait *wait, char **ret_containe
     return true;
 }
 
+/* Whether that container, which is gone, is what was known of the sandbox: by now another may have
+ * its id. */
+static bool is_outdated(DkrSandbox *sandbox, const char *container)
+{
+    g_autoptr(DkrLife) life = get_life(sandbox);
+    if (!life || strcmp(life->container, container) != 0)
+        return false;
+    lose_life(sandbox, life);
+    return true;
+}
+
 static void end_transfers(DkrSandbox *sandbox)
 {
     g_autoptr(DkrLife) life = get_life(sandbox);
@@ -500,34 +511,43 @@ static void end_transfers(DkrSandbox *sandbox)
 
 static bool stop_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autoptr(GError) why = NULL;
     end_transfers(sandbox);
-    if (!locate(sandbox, wait, &container, NULL, error))
-        return false;
-    if (!container ||
-        dkr_container_stop(sandbox->context->client, container,
-                           dkr_sandbox_options_stop_s(sandbox->options), wait, &why) ||
-        dkr_failure_status(why) == 404)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    for (;;) {
+        g_autofree char *container = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!locate(sandbox, wait, &container, NULL, error))
+            return false;
+        if (!container ||
+            dkr_container_stop(sandbox->context->client, container,
+                               dkr_sandbox_options_stop_s(sandbox->options), wait, &why))
+            return true;
+        if (dkr_failure_status(why) != 404) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!is_outdated(sandbox, container))
+            return true;
+    }
 }
 
 /* And the volume of its own that a sandbox with far-reaching capabilities has, and the folder of
  * its socket. */
 static bool remove_container(DkrSandbox *sandbox, const SprWait *wait, GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autofree char *socket = NULL;
     DkrClient *client = sandbox->context->client;
-    end_transfers(sandbox);
-    if (!locate(sandbox, wait, &container, &socket, error))
-        return false;
     g_autofree char *volume = dkr_placement_own_volume(sandbox->options->id);
-    if (container && !dkr_container_remove(client, container, wait, error))
-        return false;
-    dkr_socket_forget(socket);
+    bool is_over = false;
+    end_transfers(sandbox);
+    while (!is_over) {
+        g_autofree char *container = NULL;
+        g_autofree char *socket = NULL;
+        bool was_there = true;
+        if (!locate(sandbox, wait, &container, &socket, error) ||
+            (container && !dkr_container_remove(client, container, wait, &was_there, error)))
+            return false;
+        dkr_socket_forget(socket);
+        is_over = was_there || !is_outdated(sandbox, container);
+    }
     return dkr_volume_remove(client, volume, wait, error);
 }
 
@@ -620,16 +640,31 @@ char *dkr_sandbox_describe(DkrSandbox *sandbox)
 static bool inspect_container(DkrSandbox *sandbox, const SprWait *wait, json_t **ret_inspect,
                               GError **error)
 {
-    g_autofree char *container = NULL;
-    g_autoptr(GError) why = NULL;
-    if (!locate(sandbox, wait, &container, NULL, error))
-        return false;
-    if (!container ||
-        dkr_container_inspect(sandbox->context->client, container, wait, ret_inspect, &why) ||
-        dkr_failure_status(why) == 404)
-        return true;
-    g_propagate_error(error, g_steal_pointer(&why));
-    return false;
+    for (;;) {
+        g_autofree char *container = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!locate(sandbox, wait, &container, NULL, error))
+            return false;
+        if (!container ||
+            dkr_container_inspect(sandbox->context->client, container, wait, ret_inspect, &why))
+            return true;
+        if (dkr_failure_status(why) != 404) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!is_outdated(sandbox, container))
+            return true;
+    }
+}
+
+/* The engine has none: what was known is of one that somebody removed. */
+static void note_absence(DkrSandbox *sandbox)
+{
+    g_mutex_lock(&sandbox->lock);
+    bool is_known = sandbox->status == STATUS_RUNNING || sandbox->status == STATUS_STOPPED;
+    if (is_known && !sandbox->transition && !sandbox->life)
+        sandbox->status = STATUS_PENDING;
+    g_mutex_unlock(&sandbox->lock);
 }
 
 /* One that ends meanwhile has none, which engines tell by a status or by an empty answer. */
@@ -656,6 +691,8 @@ bool dkr_sandbox_info(DkrSandbox *sandbox, const SprWait *wait, char **ret_json,
     if (!inspect_container(sandbox, wait, &inspect, error) ||
         !measure(sandbox, inspect, wait, &stats, error))
         return false;
+    if (!inspect)
+        note_absence(sandbox);
     *ret_json = make_info(sandbox, inspect, stats);
     return true;
 }

@@ -17,3 +17,14 @@ bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
                     const char *const *args, const DkrSource *source,
                     const SprWait *wait, GByteArray **ret_output, int *ret_exit_code,
                     GError **error);
+
+typedef struct {
+    GByteArray *output;
+    int exit_code;
+} DkrScriptResult;
+
+/* The same for several times the script in one command, each with the next width of args (at most
+ * 1 MiB of output together). *ret_results has a DkrScriptResult for each, and frees them. */
+bool dkr_script_run_each(const DkrVenue *venue, const char *script, const char *const *args,
+                         gsize width, const SprWait *wait, GPtrArray **ret_results,
+                         GError **error);
