@@ -124,7 +124,7 @@ static bool is_missing(const DkrContext *context, const DkrMount *mount, const c
     if (!dkr_placement_helper(context, mount->source, image, wait, &helper, NULL))
         return false;
     bool known = is_there(context, helper, path, wait, &there, NULL);
-    dkr_container_remove(context->client, helper, wait, NULL, NULL);
+    dkr_container_remove(context->client, helper, wait, NULL);
     return known && !there;
 }
 
