@@ -18,13 +18,14 @@ typedef struct {
     bool log_json;
     GPtrArray *secrets;
     GPtrArray *secret_names; /* NULL-terminated */
+    GPtrArray *logins;       /* by registry */
     char *clone_url;         /* of the repository that a build is of, or NULL */
 } HsServices;
 
-/* services stays where it is: the tables in it point to it. secrets are the checked texts of
- * --secret, or NULL. Installs the signal handlers. */
+/* services stays where it is: the tables in it point to it. secrets and logins are the texts of
+ * --secret and --login, or NULL. Installs the signal handlers. */
 bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_json,
-                      const char *const *secrets, GError **error);
+                      const char *const *secrets, const char *const *logins, GError **error);
 void hs_services_clear(HsServices *services);
 
 /* The names to ask for in secret_env, or NULL when there are none. */

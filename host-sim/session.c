@@ -12,7 +12,8 @@ bool hs_session_open(HsSession *session, const HsCommand *command, const HsCli *
     *session = (HsSession){.command = command, .cli = cli};
     sprov_error failure = SPROV_INIT(sprov_error);
     if (!hs_services_init(&session->services, cli->log_level, cli->log_json,
-                          (const char *const *)cli->secrets, error))
+                          (const char *const *)cli->secrets, (const char *const *)cli->logins,
+                          error))
         return false;
     if (!hs_provider_load(cli->provider, &session->lib, error))
         return false;

@@ -178,6 +178,25 @@ static void add_header(DkrReply *reply, const char *line)
     reply->request_headers = curl_slist_append(reply->request_headers, line);
 }
 
+#define AUTH_HEADER "X-Registry-Auth: "
+
+static void add_auth(DkrReply *reply, const SprSecret *auth)
+{
+    if (!auth)
+        return;
+    char *line = g_strconcat(AUTH_HEADER, spr_secret_data(auth), NULL);
+    add_header(reply, line);
+    spr_wipe_free(line, strlen(line));
+}
+
+static void free_headers(struct curl_slist *headers)
+{
+    for (struct curl_slist *line = headers; line; line = line->next)
+        if (g_str_has_prefix(line->data, AUTH_HEADER))
+            explicit_bzero(line->data, strlen(line->data));
+    curl_slist_free_all(headers);
+}
+
 static void setup_body(DkrReply *reply, const DkrRequest *request)
 {
     CURL *easy = reply->lane->easy;
@@ -215,6 +234,7 @@ static void setup(DkrReply *reply, const DkrRequest *request, int api_minor)
                         endpoint->base, request->unversioned ? "" : version, request->path);
     for (char **line = endpoint->headers; line && *line; line++)
         add_header(reply, *line);
+    add_auth(reply, request->registry_auth);
     dkr_lane_setup(reply->lane);
     setup_body(reply, request);
     curl_easy_setopt(easy, CURLOPT_URL, reply->url);
@@ -487,7 +507,7 @@ void dkr_reply_free(DkrReply *reply)
         dkr_lane_give_back(&reply->client->lanes, reply->lane);
     else
         dkr_lane_free(reply->lane);
-    curl_slist_free_all(reply->request_headers);
+    free_headers(reply->request_headers);
     g_hash_table_unref(reply->headers);
     g_byte_array_unref(reply->buffer);
     g_clear_error(&reply->callback_error);

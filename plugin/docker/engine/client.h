@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/wait.h"
+#include "base/wipe.h"
 #include "engine/endpoint.h"
 
 #include <jansson.h>
@@ -39,10 +40,11 @@ typedef struct {
     const char *body;    /* JSON text, or NULL; wiped by its owner where it holds a secret */
     DkrBodyFn read_body; /* instead of body: a stream */
     void *read_ctx;
-    const char *body_type;   /* of the stream */
-    gint64 limit_ms;         /* for all of it, 0: the endpoint's or 30 s, below 0: none */
-    gint64 idle_ms;          /* without a byte either way, 0: none */
-    const DkrBeside *beside; /* may be NULL; lives as long as the reply */
+    const char *body_type;          /* of the stream */
+    const SprSecret *registry_auth; /* X-Registry-Auth, or NULL */
+    gint64 limit_ms;                /* for all of it, 0: the endpoint's or 30 s, below 0: none */
+    gint64 idle_ms;                 /* without a byte either way, 0: none */
+    const DkrBeside *beside;        /* may be NULL; lives as long as the reply */
     bool patient; /* may be silent for long: after 30 s of it the engine is pinged beside */
 } DkrRequest;
 

@@ -1,4 +1,5 @@
 /* What a start asks of its caller, and work in a sandbox around it. */
+#include "glue/registry.h"
 #include "glue/template.h"
 
 void glue_on_progress(void *ctx, const char *json)
@@ -10,8 +11,10 @@ void glue_on_progress(void *ctx, const char *json)
 
 DkrStartHooks glue_start_hooks(GlueCall *gc)
 {
-    return (DkrStartHooks){
-        .resolve_template = glue_resolve_template, .progress = glue_on_progress, .ctx = gc};
+    return (DkrStartHooks){.resolve_template = glue_resolve_template,
+                           .registry_auth = glue_registry_auth,
+                           .progress = glue_on_progress,
+                           .ctx = gc};
 }
 
 typedef struct {

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "engine/images.h"
 #include "glue/ask.h"
+#include "glue/registry.h"
 #include "glue/repository.h"
 #include "sandbox/owner.h"
 #include "template/buildengine.h"
@@ -51,33 +52,13 @@ static bool give_secret(void *ctx, const char *name, SprSecret **ret_value)
     return value != NULL;
 }
 
-static SprSecret *member_secret(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_string(value)
-               ? spr_secret_new(json_string_value(value), json_string_length(value))
-               : NULL;
-}
-
-/* {"username", "password"} or {"identitytoken"}. */
 static bool give_login(void *ctx, const char *registry, SprSecret **ret_user,
                        SprSecret **ret_password)
 {
     const Host *host = ctx;
-    const sprov_callbacks *cb = host->callbacks;
     bool is_hub = strcmp(registry, "registry-1.docker.io") == 0;
-    g_autoptr(SprSecret) answer = glue_ask_for(host->gc->provider, cb->registry_login, cb->ctx,
-                                               is_hub ? "docker.io" : registry);
-    if (!answer)
-        return false;
-    json_auto_t *login = json_loadb(spr_secret_data(answer), spr_secret_size(answer), 0, NULL);
-    SprSecret *token = member_secret(login, "identitytoken");
-    SprSecret *password = token ? token : member_secret(login, "password");
-    if (!password)
-        return false;
-    *ret_user = token ? NULL : member_secret(login, "username");
-    *ret_password = password;
-    return true;
+    return glue_ask_login(host->gc->provider, host->callbacks, is_hub ? "docker.io" : registry,
+                          ret_user, ret_password);
 }
 
 static DkrBuildHost host_of(Host *host)

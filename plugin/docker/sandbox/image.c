@@ -53,6 +53,19 @@ static bool fail_platform(const char *image, const char *platform, const json_t 
                     image, text(found, "Os"), text(found, "Architecture"), platform);
 }
 
+static bool pull(DkrClient *client, const char *image, const char *platform,
+                 const DkrStartHooks *hooks, const SprWait *wait, GError **error)
+{
+    g_autoptr(SprSecret) auth =
+        hooks->registry_auth ? hooks->registry_auth(hooks->ctx, image) : NULL;
+    const DkrPull wish = {.image = image,
+                          .platform = platform,
+                          .auth = auth,
+                          .progress = hooks->progress,
+                          .progress_ctx = hooks->ctx};
+    return dkr_image_pull(client, &wish, wait, error);
+}
+
 bool dkr_image_ensure(const DkrContext *context, const DkrSandboxOptions *options,
                       const char *image, const DkrStartHooks *hooks, const SprWait *wait,
                       json_t **ret_image, GError **error)
@@ -67,8 +80,7 @@ bool dkr_image_ensure(const DkrContext *context, const DkrSandboxOptions *option
             return fail_missing(options, image, error);
         spr_log(&context->log, SPR_LOG_INFO, "image", "pulling %s", image);
         g_clear_pointer(&found, json_decref);
-        if (!dkr_image_pull(context->client, image, platform, wait, hooks->progress, hooks->ctx,
-                            error) ||
+        if (!pull(context->client, image, platform, hooks, wait, error) ||
             !dkr_image_inspect(context->client, image, wait, &found, error))
             return false;
     }

@@ -27,6 +27,8 @@ typedef struct {
      * creates. *ret_workdir is the directory of its own, or stays NULL. */
     bool (*resolve_template)(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,
                              char **ret_image, char **ret_workdir, GError **error);
+    /* The login with which this image is pulled (engine/registry.h), or NULL. */
+    SprSecret *(*registry_auth)(void *ctx, const char *image);
     void (*progress)(void *ctx, const char *json);
     void *ctx;
 } DkrStartHooks;
