@@ -88,17 +88,22 @@ static bool take_setup(DkrRepository *r, const json_t *value, GError **error)
     return true;
 }
 
-static bool take_env(DkrRepository *r, const json_t *value, GError **error)
+bool dkr_repository_is_env(const json_t *value)
 {
     const char *name;
     json_t *text;
-    if (!json_is_object(value))
-        return wrong("buildEnv", "must be an object of strings", value, error);
     json_object_foreach((json_t *)value, name, text)
     {
         if (!json_is_string(text))
-            return wrong("buildEnv", "must be an object of strings", text, error);
+            return false;
     }
+    return json_is_object(value);
+}
+
+static bool take_env(DkrRepository *r, const json_t *value, GError **error)
+{
+    if (!dkr_repository_is_env(value))
+        return wrong("buildEnv", "must be an object of strings", value, error);
     r->build_env = json_incref((json_t *)value);
     return true;
 }
