@@ -254,6 +254,42 @@ static void unknown_flags_are_refused(void)
     CHECK_STATUS(case_api()->create(case_provider(), NULL, &callbacks, &made, case_error()), wrong);
 }
 
+/* Of these functions none may be told not to wait, and none knows the last bit. */
+static void check_call_flags(const sprov_call *call)
+{
+    const sprov_status wrong = SPROV_E_INVALID_ARGUMENT;
+    sprov_sandbox *sandbox = case_shared();
+    sprov_sink sink = case_sink_table(case_sink());
+    sprov_source source = case_source_table(case_source(case_bytes("x")));
+    sprov_read_request read = SPROV_INIT(sprov_read_request);
+    sprov_write_request write = SPROV_INIT(sprov_write_request);
+    read.path = "/etc/passwd";
+    read.sink = &sink;
+    write.path = case_text("%s/file", case_folder(sandbox));
+    write.source = &source;
+    CHECK_STATUS(case_api()->start(sandbox, call, NULL, case_error()), wrong);
+    CHECK_STATUS(case_api()->read_file(sandbox, &read, call, NULL, case_error()), wrong);
+    CHECK_STATUS(case_api()->write_file(sandbox, &write, call, case_error()), wrong);
+    CHECK_STATUS(case_api()->destroy(sandbox, call, case_error()), wrong);
+    const sprov_ext_lifecycle *lifecycle = case_lib()->lifecycle;
+    if (!lifecycle)
+        return;
+    CHECK_STATUS(lifecycle->stop(sandbox, call, case_error()), wrong);
+    CHECK_STATUS(lifecycle->info(sandbox, call, drop_text, NULL, case_error()), wrong);
+    CHECK_STATUS(lifecycle->list(case_provider(), call, drop_text, NULL, case_error()), wrong);
+}
+
+static void flags_of_others_are_refused(void)
+{
+    static const uint32_t flags[] = {SPROV_CALL_NOWAIT, 1u << 31};
+    for (gsize i = 0; i < G_N_ELEMENTS(flags); i++) {
+        sprov_call call = SPROV_INIT(sprov_call);
+        call.flags = flags[i];
+        check_call_flags(&call);
+    }
+    CHECK_TEXT(case_sh(case_shared(), "echo lives").out, "lives\n");
+}
+
 /* ---- growth: structs of a newer host */
 
 #define TAIL 64
@@ -403,6 +439,8 @@ const Case cases_arguments[] = {
     {"ABI-12", 1, "core", "a struct_size that cannot be is SPROV_E_ABI", "2.1", sizes_are_checked},
     {"ABI-42", 1, "core", "unknown flags and nonzero reserved members are refused", "2.5",
      unknown_flags_are_refused},
+    {"ABI-48", 2, "core", "a call that must not wait is refused where nothing says that it may",
+     "2.5", flags_of_others_are_refused},
     {"ABI-13", 1, "core", "a newer host's larger structs are served while their tail is zero",
      "2.3", newer_requests_with_a_zero_tail_are_served},
     {"ABI-19", 2, "core", "arguments are read to their end and never written", "3.4",

@@ -238,6 +238,17 @@ static void texts_of_errors_are_text(void)
     status = case_exec(sandbox, &request, NULL).status;
     CHECK(status != SPROV_OK);
     CHECK_STATUS(status, status);
+    /* A text that has to be cut ends with a whole character. */
+    for (int i = 0; i < 4; i++) {
+        g_autoptr(GString) path = g_string_new(case_text("/nonexistent%.*s", i, "abc"));
+        while (path->len < 800)
+            g_string_append(path, path->len % 200 < 190 ? "€" : "/");
+        status = case_try_read(sandbox, path->str, &bytes);
+        CHECK_THAT(status != SPROV_OK, "%s was read", path->str);
+        CHECK_STATUS(status, status);
+        CHECK_THAT(!strchr(case_last_error()->message, '?'), "a character was cut: %s",
+                   case_last_error()->message);
+    }
 }
 
 const Case cases_corners[] = {

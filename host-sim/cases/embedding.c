@@ -71,6 +71,19 @@ static sprov_flow call_again_from_sink(void *ctx, const void *data, size_t size)
     return SPROV_FLOW_CONTINUE;
 }
 
+static sprov_flow ignore_piece(void *ctx, const void *data, size_t size)
+{
+    return SPROV_FLOW_CONTINUE;
+}
+
+/* Sources of the suite have a context of their own. */
+static Nested *done_source;
+
+static void call_again_from_source(void *ctx)
+{
+    call_again(done_source);
+}
+
 static void file_callbacks_do_not_block(void)
 {
     Nested nested = {.sandbox = case_shared(), .source = case_source(case_bytes("text"))};
@@ -92,6 +105,21 @@ static void file_callbacks_do_not_block(void)
     read.sink = &sink;
     CHECK_STATUS(case_api()->read_file(case_shared(), &read, NULL, NULL, case_error()), SPROV_OK);
     CHECK(nested.conflicts > before);
+    /* done() is a callback too. */
+    before = nested.conflicts;
+    sink.write = ignore_piece;
+    sink.done = call_again;
+    CHECK_STATUS(case_api()->read_file(case_shared(), &read, NULL, NULL, case_error()), SPROV_OK);
+    CHECK_INT(nested.conflicts, before + 1);
+    source = case_source_table(case_source(case_bytes("text")));
+    source.done = call_again_from_source;
+    done_source = &nested;
+    CHECK_STATUS(case_api()->write_file(case_shared(), &write, NULL, case_error()), SPROV_OK);
+    CHECK_INT(nested.conflicts, before + 2);
+    sprov_exec_request exec = case_command("echo x");
+    exec.stdout_sink = &sink;
+    CHECK_STATUS(case_api()->exec(case_shared(), &exec, NULL, NULL, case_error()), SPROV_OK);
+    CHECK_INT(nested.conflicts, before + 3);
     CHECK_INT(nested.others, 0);
 }
 

@@ -68,7 +68,8 @@ static Ran run_argv(const char *const *argv)
 static void tells_missing_commands(void)
 {
     const char *missing = case_token();
-    const char *file = case_text("%s/plain", case_folder(case_shared()));
+    const char *folder = case_folder(case_shared());
+    const char *file = case_text("%s/plain", folder);
     case_sh(case_shared(), "echo 'echo ran' > '%s'; chmod 644 '%s'", file, file);
     Ran ran = case_sh(case_shared(), "%s", missing);
     CHECK_INT(ran.result.exit_code, 127);
@@ -83,7 +84,29 @@ static void tells_missing_commands(void)
     ran = run_argv(plain);
     CHECK_INT(ran.result.exit_code, 126);
     CHECK_TEXT(ran.out, "");
-    CHECK(ran.err.size > 0);
+    CHECK(ran.err.size > 0 && !case_contains(ran.err, "not found"));
+}
+
+static void looks_along_path(void)
+{
+    const char *folder = case_folder(case_shared());
+    case_sh(case_shared(),
+            "cd '%s' && echo 'exit 7' > plain && echo 'exit 7' > able && "
+            "sed -i '1i #!/bin/sh' able && chmod 755 able",
+            folder);
+    const char *const env[] = {case_text("PATH=%s:/usr/bin:/bin", folder), NULL};
+    const char *argv[] = {"able", NULL};
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.argv = argv;
+    request.env = env;
+    CHECK_INT(case_exec(case_shared(), &request, NULL).result.exit_code, 7);
+    argv[0] = "plain";
+    Ran ran = case_exec(case_shared(), &request, NULL);
+    CHECK_STATUS(ran.status, SPROV_OK);
+    CHECK_INT(ran.result.exit_code, 126);
+    CHECK_TEXT(ran.out, "");
+    argv[0] = "nowhere";
+    CHECK_INT(case_exec(case_shared(), &request, NULL).result.exit_code, 127);
 }
 
 static void tells_signals(void)
@@ -219,10 +242,13 @@ static void runs_in_its_directory(void)
     CHECK_STATUS(ran.status, SPROV_OK);
     CHECK_TEXT(ran.out, case_text("%s\n", folder));
     request.cwd = case_text("%s/missing", folder);
+    request.command = case_text("echo ran > '%s/ran'", folder);
     ran = case_exec(case_shared(), &request, NULL);
     CHECK_STATUS(ran.status, SPROV_E_NOT_FOUND);
     CHECK_TEXT(ran.out, "");
     CHECK_TEXT(ran.err, "");
+    case_sleep(100);
+    CHECK_TEXT(case_sh(case_shared(), "ls '%s'", folder).out, case_text("%s\n", name));
 }
 
 static void unknown_users_are_refused(void)
@@ -340,6 +366,8 @@ const Case cases_exec[] = {
     {"EXE-32", 1, "core", "argv arrives as it is and overrides the command", "8.2",
      arguments_are_literal},
     {"EXE-28", 1, "core", "an empty command is refused", "8.4", empty_commands_are_refused},
+    {"EXE-37", 2, "core", "a program is looked for along the PATH that the command is given", "8.3",
+     looks_along_path},
     {"EXE-21", 3, "core", "a long argument arrives whole or not at all", "8.4",
      long_arguments_are_whole_or_refused},
     {"EXE-22", 2, "core", "children in the background outlive the call", "8.8",

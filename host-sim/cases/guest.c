@@ -1,11 +1,13 @@
 /* Callbacks, and a provider's manners in a process that belongs to its host. */
 #include "cases/cases.h"
+#include "cases/process.h"
 
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -286,12 +288,8 @@ static void commands_leave_no_descriptor(void)
     CHECK_INT(grown, 0);
 }
 
-static void threads_block_signals(void)
+static void check_threads(void)
 {
-    Ran ran;
-    case_shared();
-    GThread *thread = case_thread(run_a_while, &ran);
-    case_sleep(300);
     g_autoptr(GDir) tasks = g_dir_open("/proc/self/task", 0, NULL);
     CHECK(tasks != NULL);
     for (const char *name; (name = g_dir_read_name(tasks));) {
@@ -310,8 +308,78 @@ static void threads_block_signals(void)
                    "a thread of the provider takes signals: %.*s", (int)strcspn(title, "\n"),
                    title);
     }
+}
+
+static void threads_block_signals(void)
+{
+    Ran ran;
+    case_shared();
+    GThread *thread = case_thread(run_a_while, &ran);
+    case_sleep(300);
+    check_threads();
     g_thread_join(thread);
     CHECK_STATUS(ran.status, SPROV_OK);
+}
+
+static void pushing_threads_block_signals(void)
+{
+    sprov_sink sink = case_sink_table(case_sink());
+    sprov_spawn_request request = process_request("echo x; cat");
+    process_exec(&request)->stdout_sink = &sink;
+    sprov_process *process = process_start(case_shared(), &request);
+    CHECK(process_api()->fd(process, SPROV_STREAM_OUT) >= 0);
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 2), "x\n");
+    check_threads();
+    process_end(process);
+}
+
+/* ---- what runs short */
+
+static int highest_descriptor(void)
+{
+    int highest = 0;
+    for (int fd = 0; fd < MOST_FDS; fd++)
+        highest = fcntl(fd, F_GETFD) >= 0 ? fd : highest;
+    return highest;
+}
+
+/* One of each call with so few descriptors; each may fail, and says so. */
+static void work_with(rlim_t descriptors, sprov_sandbox *sandbox, const char *path)
+{
+    struct rlimit usual;
+    CaseBytes bytes;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    struct rlimit few = {descriptors, usual.rlim_max};
+    sprov_exec_request request = case_command("echo out");
+    setrlimit(RLIMIT_NOFILE, &few);
+    Ran ran = case_exec(sandbox, &request, NULL);
+    sprov_error ran_error = *case_last_error();
+    sprov_status written = case_try_write(sandbox, path, case_bytes("new"), 0);
+    sprov_error write_error = *case_last_error();
+    sprov_status read = case_try_read(sandbox, path, &bytes);
+    setrlimit(RLIMIT_NOFILE, &usual);
+    CHECK_STATUS(read, read);
+    CHECK_THAT(ran.status == SPROV_OK || (ran_error.message[0] && ran_error.code == ran.status),
+               "exec() answered %d and tells nothing", ran.status);
+    CHECK_THAT(written == SPROV_OK || (write_error.message[0] && write_error.code == written),
+               "write_file() answered %d and tells nothing", written);
+    CHECK_TEXT(ran.out, ran.status == SPROV_OK ? "out\n" : "");
+    CHECK(read != SPROV_OK || bytes.size == 3);
+}
+
+static void a_host_without_descriptors_is_told(void)
+{
+    sprov_sandbox *sandbox = case_shared();
+    const char *path = case_text("%s/file", case_folder(sandbox));
+    case_write(sandbox, path, case_bytes("old"), 0);
+    case_read(sandbox, path);
+    int highest = highest_descriptor();
+    for (int more = 0; more < 12; more++)
+        work_with((rlim_t)(highest + 1 + more), sandbox, path);
+    CHECK_INT(highest_descriptor(), highest);
+    case_write(sandbox, path, case_bytes("end"), 0);
+    CHECK_TEXT(case_sh(sandbox, "cat %s", path).out, "end");
+    CHECK_INT(highest_descriptor(), highest);
 }
 
 const Case cases_guest[] = {
@@ -334,5 +402,9 @@ const Case cases_guest[] = {
     {"ABI-44", 2, "core", "commands and files leave no descriptor open", "13.2",
      commands_leave_no_descriptor},
     {"ABI-38", 2, "core", "threads of a provider take no signals", "13.3", threads_block_signals},
+    {"ABI-49", 2, "proc", "threads that push output take no signals", "13.3",
+     pushing_threads_block_signals},
+    {"ABI-50", 2, "core", "a host that has no descriptors left is told so, and may go on", "6.1",
+     a_host_without_descriptors_is_told},
     {0},
 };

@@ -278,6 +278,11 @@ static void destroy_is_final(void)
     CHECK_REASON("destroyed");
     CHECK_STATUS(lifecycle->info(sandbox, NULL, drop_text, NULL, case_error()), not_ready);
     CHECK_REASON("destroyed");
+    /* What the handle knows it may still tell. */
+    if (lifecycle->describe(sandbox, drop_text, NULL, case_error()) == SPROV_OK)
+        CHECK_TEXT(case_bytes(case_describe(sandbox, "status")), "destroyed");
+    else
+        CHECK_REASON("destroyed");
     CHECK_STATUS(lifecycle->set_env(sandbox, env, case_error()), not_ready);
     CHECK_REASON("destroyed");
 }

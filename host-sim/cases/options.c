@@ -76,8 +76,11 @@ static void limits_hold(void)
 {
     sprov_sandbox *sandbox =
         case_fresh("{\"memory\":134217728,\"pidsLimit\":64,\"shmSize\":1048576,"
-                   "\"ulimits\":[{\"name\":\"nofile\",\"soft\":77,\"hard\":99}]}");
-    CHECK_TEXT(case_sh(sandbox, "ulimit -Sn; ulimit -Hn").out, "77\n99\n");
+                   "\"ulimits\":[{\"name\":\"nofile\",\"soft\":77,\"hard\":99},"
+                   "{\"name\":\"core\",\"soft\":777,\"hard\":999}]}");
+    /* Of files the hard one alone: engines made with Go raise the soft one now and then. */
+    CHECK_TEXT(case_sh(sandbox, "ulimit -Hn; awk '/core/ {print $5, $6}' /proc/self/limits").out,
+               "99\n777 999\n");
     CHECK_TEXT(case_sh(sandbox, "df -k /dev/shm | awk 'NR==2 {print $2}'").out, "1024\n");
     CHECK_TEXT(case_sh(sandbox, "cat /sys/fs/cgroup/memory.max "
                                 "/sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null")
@@ -91,7 +94,25 @@ static void limits_hold(void)
     while ((ran = case_exec(sandbox, &request, NULL)).status == SPROV_E_EXHAUSTED &&
            case_on_time(since, 10000))
         case_sleep(200);
+    CHECK_THAT(ran.status == SPROV_OK && ran.result.exit_code == 0,
+               "status %d, flags %x, exit code %d, standard error: %.*s", ran.status,
+               ran.result.flags, ran.result.exit_code, (int)ran.err.size, ran.err.data);
     CHECK_TEXT(ran.out, "lives\n");
+}
+
+static void a_hog_is_ended(void)
+{
+    Ran ran = {0};
+    sprov_sandbox *sandbox = case_fresh("{\"memory\":67108864,\"memorySwap\":67108864}");
+    sprov_exec_request request =
+        case_command("head -c 300000000 /dev/zero | tail -c 299999999 > /dev/null");
+    ran = case_exec(sandbox, &request, NULL);
+    CHECK_THAT((ran.status == SPROV_OK && ran.result.exit_code == 137) ||
+                   (ran.status == SPROV_E_NOT_READY &&
+                    case_last_error()->flags & SPROV_ERROR_SANDBOX_GONE),
+               "a command beyond the limit of memory answered %d, exit code %d", ran.status,
+               ran.result.exit_code);
+    CHECK_TEXT(case_sh(sandbox, "echo lives").out, "lives\n");
 }
 
 static void rights_are_taken(void)
@@ -162,9 +183,9 @@ static void other_limits_are_told(void)
 static void useless_hardening_is_told(void)
 {
     static Log log;
-    sprov_sandbox *sandbox = case_handle(
-        case_new_id(), "{\"privileged\":true,\"capDrop\":[\"NET_RAW\"],\"capAdd\":[]}",
-        open_logged(&log));
+    sprov_sandbox *sandbox =
+        case_handle(case_new_id(), "{\"privileged\":true,\"capDrop\":[\"NET_RAW\"],\"capAdd\":[]}",
+                    open_logged(&log));
     sprov_status status = case_api()->start(sandbox, NULL, NULL, case_error());
     if (status != SPROV_OK)
         case_skip("nothing privileged starts here: %s", case_last_error()->message);
@@ -185,6 +206,8 @@ const Case cases_options[] = {
      limits_hold},
     {"LIM-02", 2, "limits", "capabilities are taken, and none given without being asked", "7.8",
      rights_are_taken},
+    {"LIM-03", 2, "limits", "a command beyond the limit of memory is ended, and others run", "7.8",
+     a_hog_is_ended},
     {"LIM-04", 2, "limits", "without a network there is the loopback alone", "7.8",
      without_network_there_is_only_lo},
     {"LIM-05", 3, "limits", "a host is told what privileged undoes", "7.8",

@@ -53,6 +53,30 @@ static void a_stopped_one_starts_again(void)
     CHECK_TEXT(ran.out, token);
 }
 
+static gpointer run_until_it_is_killed(gpointer data)
+{
+    Ran ran;
+    sprov_exec_request request = case_command("echo begun > begun; sleep 300");
+    ran = case_exec(data, &request, NULL);
+    CHECK_STATUS(ran.status, SPROV_E_NOT_READY);
+    CHECK(case_last_error()->flags & SPROV_ERROR_SANDBOX_GONE);
+    return NULL;
+}
+
+static void a_killed_one_ends_its_calls(void)
+{
+    Ran ran;
+    const char *token;
+    sprov_sandbox *sandbox = fresh_with_file(&token);
+    GThread *thread = case_thread(run_until_it_is_killed, sandbox);
+    CHECK(case_eventually(sandbox, 5000, "test -e begun"));
+    case_hook("kill", case_id(sandbox));
+    g_thread_join(thread);
+    CHECK(!tells_running(sandbox));
+    CHECK_STATUS(exec_within(sandbox, 0, SPROV_CALL_NO_START, &ran), SPROV_E_NOT_READY);
+    CHECK_TEXT(case_sh(sandbox, "cat kept").out, token);
+}
+
 static gpointer run_over_a_pause(gpointer data)
 {
     CHECK_TEXT(case_sh(data, "echo begun > begun; sleep 2; echo end").out, "end\n");
@@ -155,6 +179,9 @@ const Case cases_outside[] = {
      a_removed_one_is_missed},
     {"LIF-20", 2, "@stop", "a sandbox that somebody stopped is started again with its files", "7.5",
      a_stopped_one_starts_again},
+    {"LIF-31", 2, "@kill",
+     "a sandbox that was killed ends its calls, and starts again with its files", "8.11",
+     a_killed_one_ends_its_calls},
     {"LIF-21", 3, "@pause", "a paused sandbox answers by the deadline, and goes on when resumed",
      "8.4", a_paused_one_is_no_trap},
     {"LIF-30", 2, "@bad", "a start that cannot be leaves nothing, and others start", "7.6",

@@ -66,9 +66,9 @@ sprov_exec_result process_wait(sprov_process *process)
 void process_send(sprov_process *process, CaseBytes bytes)
 {
     size_t written = 0;
-    CHECK_STATUS(process_api()->write_stdin(process, bytes.data, bytes.size, &written, NULL,
-                                            case_error()),
-                 SPROV_OK);
+    CHECK_STATUS(
+        process_api()->write_stdin(process, bytes.data, bytes.size, &written, NULL, case_error()),
+        SPROV_OK);
     CHECK_INT(written, bytes.size);
 }
 
@@ -100,9 +100,9 @@ CaseBytes process_next(sprov_process *process, sprov_stream stream, gsize n)
         char buffer[50000];
         gsize most = MIN(sizeof buffer, n - all->bytes->len);
         size_t count = 0;
-        CHECK_STATUS(process_api()->read(process, stream, NULL, buffer, most, &count, NULL,
-                                         case_error()),
-                     SPROV_OK);
+        CHECK_STATUS(
+            process_api()->read(process, stream, NULL, buffer, most, &count, NULL, case_error()),
+            SPROV_OK);
         if (count == 0)
             break;
         g_byte_array_append(all->bytes, (const guint8 *)buffer, (guint)count);

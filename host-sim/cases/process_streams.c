@@ -9,8 +9,8 @@
 static sprov_status send_to(sprov_process *process, const char *text)
 {
     size_t written = 77;
-    sprov_status status = process_api()->write_stdin(process, text, strlen(text), &written, NULL,
-                                                     case_error());
+    sprov_status status =
+        process_api()->write_stdin(process, text, strlen(text), &written, NULL, case_error());
     CHECK(status == SPROV_OK || written == 0);
     return status;
 }
@@ -89,14 +89,14 @@ static void a_write_ends_when_nobody_reads(void)
     sprov_call call = SPROV_INIT(sprov_call);
     call.timeout_ms = 500;
     size_t written = 0;
-    CHECK_STATUS(process_api()->write_stdin(process, much.data, much.size, &written, &call,
-                                            case_error()),
-                 SPROV_E_TIMEOUT);
+    CHECK_STATUS(
+        process_api()->write_stdin(process, much.data, much.size, &written, &call, case_error()),
+        SPROV_E_TIMEOUT);
     CHECK(written > 0 && written < much.size);
     call.flags = SPROV_CALL_NOWAIT;
-    CHECK_STATUS(process_api()->write_stdin(process, much.data, much.size, &written, &call,
-                                            case_error()),
-                 SPROV_E_WOULD_BLOCK);
+    CHECK_STATUS(
+        process_api()->write_stdin(process, much.data, much.size, &written, &call, case_error()),
+        SPROV_E_WOULD_BLOCK);
     CHECK_INT(written, 0);
     process_end(process);
 }
@@ -181,9 +181,9 @@ static void reads_know_their_stream(void)
     CHECK_STATUS(process_api()->read(process, SPROV_STREAM_END, NULL, buffer, 10, &count, NULL,
                                      case_error()),
                  SPROV_E_INVALID_ARGUMENT);
-    CHECK_STATUS(process_api()->read(process, SPROV_STREAM_OUT, NULL, buffer, 0, &count, NULL,
-                                     case_error()),
-                 SPROV_E_INVALID_ARGUMENT);
+    CHECK_STATUS(
+        process_api()->read(process, SPROV_STREAM_OUT, NULL, buffer, 0, &count, NULL, case_error()),
+        SPROV_E_INVALID_ARGUMENT);
     CHECK_STATUS(process_api()->read(process, SPROV_STREAM_OUT, NULL, buffer, 10, &count, &call,
                                      case_error()),
                  SPROV_E_WOULD_BLOCK);
@@ -192,6 +192,41 @@ static void reads_know_their_stream(void)
                  SPROV_E_INVALID_ARGUMENT);
     CHECK_STATUS(process_api()->resize(process, 10, 10, NULL, case_error()), SPROV_E_CONFLICT);
     process_end(process);
+}
+
+static void refuses_to_spawn(const sprov_spawn_request *request)
+{
+    sprov_process *process = NULL;
+    CHECK_STATUS(process_api()->spawn(case_shared(), request, NULL, &process, case_error()),
+                 SPROV_E_INVALID_ARGUMENT);
+    CHECK(process == NULL);
+}
+
+static void wrong_spawns_are_refused(void)
+{
+    sprov_spawn_request request = process_request("true");
+    request.stdin_mode = SPROV_STDIN_CLOSED + 1;
+    refuses_to_spawn(&request);
+    request.stdin_mode = -1;
+    refuses_to_spawn(&request);
+    request = process_request("true");
+    request.overflow = SPROV_OVERFLOW_HOLD + 1;
+    refuses_to_spawn(&request);
+    request.overflow = -1;
+    refuses_to_spawn(&request);
+    request = process_request("true");
+    sprov_source source = case_source_table(case_source(case_bytes("x")));
+    process_exec(&request)->stdin_source = &source;
+    refuses_to_spawn(&request);
+    request = process_request("true");
+    process_exec(&request)->command = "";
+    refuses_to_spawn(&request);
+    request.exec = NULL;
+    refuses_to_spawn(&request);
+    sprov_process *process = NULL;
+    CHECK_STATUS(process_api()->spawn(case_shared(), NULL, NULL, &process, case_error()),
+                 SPROV_E_INVALID_ARGUMENT);
+    process_end(process_spawn(case_shared(), "true"));
 }
 
 /* ---- descriptors */
@@ -222,17 +257,16 @@ static void descriptors_drive_a_loop(void)
     process_send(process, case_bytes("go\n"));
     int left = 3;
     while (left > 0) {
-        CHECK_THAT(poll(fds, 3, (int)case_within(20000)) > 0, "nothing became readable");
+        CHECK_THAT(poll(fds, 3, (int)case_within(8000)) > 0, "nothing became readable");
         for (int i = 0; i < 3; i++) {
             char buffer[4096];
             size_t count = 0;
             sprov_exec_result result = SPROV_INIT(sprov_exec_result);
             if (!fds[i].revents)
                 continue;
-            sprov_status status =
-                i == 0 ? api->wait(process, &call, &result, case_error())
-                       : api->read(process, i, NULL, buffer, sizeof buffer, &count, &call,
-                                   case_error());
+            sprov_status status = i == 0 ? api->wait(process, &call, &result, case_error())
+                                         : api->read(process, i, NULL, buffer, sizeof buffer,
+                                                     &count, &call, case_error());
             CHECK_STATUS(status, SPROV_OK);
             if (i > 0 && count > 0) {
                 g_byte_array_append(taken[i]->bytes, (guint8 *)buffer, (guint)count);
@@ -389,6 +423,8 @@ const Case cases_process_streams[] = {
     {"PRC-23", 2, "proc", "with HOLD the process waits and nothing is lost", "9.4",
      hold_loses_nothing},
     {"PRC-24", 2, "proc", "reads and resizes refuse what can't be", "9.3", reads_know_their_stream},
+    {"PRC-30", 2, "proc", "a spawn that cannot be is refused, and nothing runs", "2.5",
+     wrong_spawns_are_refused},
     {"PRC-25", 2, "proc", "an event loop gets everything through the descriptors", "9.6",
      descriptors_drive_a_loop},
     {"PRC-26", 2, "proc", "output is pushed whole before wait tells the end", "9.5",

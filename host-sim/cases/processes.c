@@ -18,12 +18,6 @@ static bool is_alive(sprov_sandbox *sandbox, const char *pid)
     return case_sh(sandbox, "kill -0 %s 2>/dev/null", pid).result.exit_code == 0;
 }
 
-static int count_pids(sprov_sandbox *sandbox)
-{
-    Ran ran = case_sh(sandbox, "ls -d /proc/[0-9]* | wc -l");
-    return atoi(case_text("%.*s", (int)ran.out.size, ran.out.data));
-}
-
 static void spawns(void)
 {
     sprov_sandbox *sandbox = case_shared();
@@ -107,30 +101,56 @@ static void kill_of_what_has_ended(void)
     process_end(process);
 }
 
-/* Waits for the count, which may be off by the processes that a provider keeps ready. */
-static bool shrinks_to(sprov_sandbox *sandbox, int most)
+static void scopes_are_told_apart(void)
 {
-    gint64 since = case_now_ms();
-    bool done = false;
-    while (!(done = count_pids(sandbox) <= most) && case_on_time(since, 10000))
-        case_sleep(50);
-    return done;
+    /* The leader has ended; one child is of its group, the other of the tree alone. */
+    const char *folder = case_folder(case_shared());
+    sprov_process *process = process_spawn(
+        case_shared(),
+        "sleep 300 & echo $! > %s/group; setsid sh -c 'echo $$ > %s/tree; exec sleep 300' "
+        "& while ! test -s %s/tree; do sleep 0.05; done",
+        folder, folder, folder);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CaseBytes group = case_read(case_shared(), case_text("%s/group", folder));
+    CaseBytes tree = case_read(case_shared(), case_text("%s/tree", folder));
+    const char *in_group = case_text("%.*s", (int)group.size - 1, group.data);
+    const char *in_tree = case_text("%.*s", (int)tree.size - 1, tree.data);
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_LEADER), SPROV_E_NOT_FOUND);
+    CHECK(is_alive(case_shared(), in_group) && is_alive(case_shared(), in_tree));
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_GROUP), SPROV_OK);
+    CHECK(!is_alive(case_shared(), in_group) && is_alive(case_shared(), in_tree));
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_GROUP), SPROV_E_NOT_FOUND);
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_TREE), SPROV_OK);
+    CHECK(!is_alive(case_shared(), in_tree));
+    CHECK_INT(process_wait(process).flags, 0); /* none of them has ended the leader */
+    process_forget(process);
+}
+
+/* How many processes were started with this mark among their arguments. */
+static int count_marked(sprov_sandbox *sandbox, const char *mark)
+{
+    Ran ran =
+        case_sh(sandbox, "grep -lsa '[%c]%s' /proc/[0-9]*/cmdline | wc -l", mark[0], mark + 1);
+    return atoi(case_text("%.*s", (int)ran.out.size, ran.out.data));
 }
 
 static void kill_takes_the_tree(void)
 {
-    sprov_sandbox *sandbox = case_fresh(NULL);
-    int before = count_pids(sandbox);
+    sprov_sandbox *sandbox = case_shared();
     for (int cycle = 0; cycle < 3; cycle++) {
-        sprov_process *process =
-            process_spawn(sandbox, "trap '' TERM; for i in 1 2 3 4 5 6 7 8; do sleep 300 & done; "
-                                   "echo ready; wait");
+        const char *mark = case_text("300.%u", case_random(1000000, 9999999));
+        sprov_process *process = process_spawn(sandbox,
+                                               "trap '' TERM; for i in 1 2 3 4; do sleep %s & "
+                                               "sh -c 'sleep %s & sleep %s' & done; "
+                                               "echo ready; wait",
+                                               mark, mark, mark);
         CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 6), "ready\n");
-        CHECK(count_pids(sandbox) >= before + 9);
+        CHECK(case_eventually(
+            sandbox, 5000,
+            case_text("test $(grep -lsa '[3]%s' /proc/[0-9]*/cmdline | wc -l) -ge 13", mark + 1)));
         CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_TREE), SPROV_OK);
-        CHECK_INT(case_sh(sandbox, "grep -lsx sleep /proc/[0-9]*/comm").out.size, 0);
+        CHECK_INT(count_marked(sandbox, mark), 0);
         process_end(process);
-        CHECK(shrinks_to(sandbox, before + 3));
     }
 }
 
@@ -151,9 +171,8 @@ static void kill_finds_the_orphans(void)
 
 static void grace_comes_first(void)
 {
-    sprov_process *process =
-        process_spawn(case_shared(), "trap 'echo bye; exit 5' TERM; echo up; "
-                                     "while :; do sleep 0.1; done");
+    sprov_process *process = process_spawn(case_shared(), "trap 'echo bye; exit 5' TERM; echo up; "
+                                                          "while :; do sleep 0.1; done");
     CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
     sprov_kill_request request = SPROV_INIT(sprov_kill_request);
     request.signal = SIGTERM;
@@ -161,6 +180,26 @@ static void grace_comes_first(void)
     CHECK_STATUS(process_api()->kill(process, &request, NULL, case_error()), SPROV_OK);
     process_wait(process);
     CHECK(case_contains(process_output(process, SPROV_STREAM_OUT), "bye"));
+    process_forget(process);
+    /* What is deaf to it is killed when its time is over, and not before. */
+    process = process_spawn(case_shared(), "trap '' TERM; echo up; sleep 300");
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
+    gint64 since = case_now_ms();
+    request.grace_ms = 300;
+    CHECK_STATUS(process_api()->kill(process, &request, NULL, case_error()), SPROV_OK);
+    CHECK(case_now_ms() - since >= 290);
+    sprov_exec_result result = process_wait(process);
+    CHECK_INT(result.exit_code, 137);
+    CHECK_INT(result.flags & SPROV_EXEC_KILLED, SPROV_EXEC_KILLED);
+    process_forget(process);
+    /* Without grace the signal is all: it may be caught, and what follows is its own. */
+    process =
+        process_spawn(case_shared(), "trap 'exit 4' TERM; echo up; while :; do sleep 0.1; done");
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
+    CHECK_STATUS(process_kill(process, SIGTERM, SPROV_KILL_LEADER), SPROV_OK);
+    result = process_wait(process);
+    CHECK_INT(result.exit_code, 4);
+    CHECK_INT(result.flags, 0);
     process_forget(process);
 }
 
@@ -176,12 +215,17 @@ static void lists(void)
     CHECK(json_is_true(json_object_get(object, "running")));
     CHECK(strstr(json_string_value(json_object_get(object, "command")), token) != NULL);
     CHECK(!json_object_get(object, "exitCode"));
+    gint64 begun = json_integer_value(json_object_get(object, "startedMs"));
+    CHECK_THAT(begun == 0 || ABS(begun - g_get_real_time() / 1000) < 60000,
+               "startedMs is %" G_GINT64_FORMAT, begun);
     process_send(process, case_bytes("go\n"));
     process_wait(process);
     json_decref(object);
     object = json_loads(process_listed(sandbox, id), 0, NULL);
     CHECK(json_is_false(json_object_get(object, "running")));
     CHECK_INT(json_integer_value(json_object_get(object, "exitCode")), 8);
+    CHECK_INT(json_integer_value(json_object_get(object, "signal")), 0);
+    CHECK(!json_is_true(json_object_get(object, "killed")));
     json_decref(object);
     CHECK_INT(process_count(sandbox), 1);
     process_forget(process);
@@ -387,6 +431,8 @@ const Case cases_processes[] = {
     {"PRC-04", 1, "proc", "a killed process says so, thirty times of thirty", "9.8",
      kill_is_told_by_the_result, 2},
     {"PRC-05", 2, "proc", "a kill of what has ended is NOT_FOUND", "9.8", kill_of_what_has_ended},
+    {"PRC-31", 2, "proc", "leader, group and tree are told apart, also when the leader has ended",
+     "9.8", scopes_are_told_apart},
     {"PRC-06", 2, "proc", "a kill leaves nothing of the tree", "9.8", kill_takes_the_tree},
     {"PRC-07", 2, "proc", "a kill finds the orphan without its environment", "9.8",
      kill_finds_the_orphans},

@@ -1,4 +1,5 @@
 /* Templates: what a definition means, and what is built of it. */
+#include "cases/build.h"
 #include "cases/cases.h"
 
 #include <jansson.h>
@@ -82,11 +83,6 @@ static const struct {
      "RUN npm install jest\n", "a8cb8f0ca4f610a28b510cac", NULL},
 };
 
-static const char *definition_of(const char *base, const char *operations)
-{
-    return case_text("{\"baseImage\":\"%s\",\"operations\":%s}", base, operations);
-}
-
 static void keep_object(void *ctx, const char *text, size_t size)
 {
     json_t **object = ctx;
@@ -111,7 +107,7 @@ static const char *take_text(json_t *object, const char *key)
 
 static const char *id_of(const char *operations)
 {
-    json_t *object = describe(definition_of("debian:bookworm-slim", operations));
+    json_t *object = describe(build_definition_on("debian:bookworm-slim", operations));
     const char *id = take_text(object, "templateId");
     json_decref(object);
     CHECK(g_regex_match_simple("^" ID_PREFIX "[0-9a-f]{24}$", id, 0, 0));
@@ -120,7 +116,7 @@ static const char *id_of(const char *operations)
 
 static void check_golden(gsize i)
 {
-    json_t *object = describe(definition_of(goldens[i].base, goldens[i].operations));
+    json_t *object = describe(build_definition_on(goldens[i].base, goldens[i].operations));
     CHECK_TEXT(case_bytes(take_text(object, "dockerfile")),
                case_text("FROM %s AS mastra-main-0\n%s", goldens[i].base, goldens[i].rest));
     CHECK_TEXT(case_bytes(take_text(object, "templateId")),
@@ -214,8 +210,8 @@ static void wrong_definitions_are_named(void)
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
         json_t *object = NULL;
         sprov_status status = case_lib()->templates->describe(
-            case_provider(), definition_of("debian", wrong[i].operations), keep_object, &object,
-            case_error());
+            case_provider(), build_definition_on("debian", wrong[i].operations), keep_object,
+            &object, case_error());
         /* A provider may know no safe text for some of them, and not more than that. */
         CHECK_STATUS(status, status == SPROV_E_UNSUPPORTED ? status : SPROV_E_INVALID_ARGUMENT);
         CHECK(object == NULL);
@@ -226,42 +222,11 @@ static void wrong_definitions_are_named(void)
 
 /* ---- build_template() */
 
-/* The image of --options, which the engine has; every definition of a run differs by its token. */
-static const char *buildable(const char *operations)
-{
-    json_t *options = json_loads(case_options(NULL, NULL), 0, NULL);
-    const char *image = take_text(options, "image");
-    json_decref(options);
-    return definition_of(image[0] ? image : "node:22-slim", operations);
-}
-
-static sprov_status build(const char *definition, const sprov_call *call,
-                          sprov_template_result *result)
-{
-    sprov_template_request request = SPROV_INIT(sprov_template_request);
-    request.definition = definition;
-    *result = (sprov_template_result)SPROV_INIT(sprov_template_result);
-    return case_api()->build_template(case_provider(), &request, call, result, case_error());
-}
-
-/* A provider that cannot remove images yet is no reason to fail. */
-static void dispose(const char *id)
-{
-    if (case_lib()->templates)
-        case_lib()->templates->dispose(case_provider(), id, NULL, NULL);
-}
-
-static const char *one_step(void)
-{
-    return buildable(
-        case_text("[{\"method\":\"runCmd\",\"args\":[\"echo %s > /baked\"]}]", case_token()));
-}
-
 static void builds_once(void)
 {
-    const char *definition = one_step();
+    const char *definition = build_one_step();
     sprov_template_result first, second;
-    CHECK_STATUS(build(definition, NULL, &first), SPROV_OK);
+    CHECK_STATUS(build_run(definition, NULL, &first), SPROV_OK);
     CHECK_INT(first.flags & SPROV_TEMPLATE_CACHED, 0);
     CHECK(first.id[0] && first.image[0]);
     if (case_lib()->templates) {
@@ -269,11 +234,11 @@ static void builds_once(void)
         CHECK_TEXT(case_bytes(take_text(object, "templateId")), first.id);
         json_decref(object);
     }
-    CHECK_STATUS(build(definition, NULL, &second), SPROV_OK);
+    CHECK_STATUS(build_run(definition, NULL, &second), SPROV_OK);
     CHECK_INT(second.flags & SPROV_TEMPLATE_CACHED, SPROV_TEMPLATE_CACHED);
     CHECK_TEXT(case_bytes(second.id), first.id);
     CHECK_TEXT(case_bytes(second.image), first.image);
-    dispose(first.id);
+    build_dispose(first.id);
 }
 
 static void keep_progress(void *ctx, const char *text, size_t size)
@@ -290,11 +255,11 @@ static void tells_progress(void)
     call.progress_ctx = progress;
     const char *token = case_token();
     sprov_template_result result;
-    CHECK_STATUS(build(buildable(case_text(
-                           "[{\"method\":\"runCmd\",\"args\":[\"echo %s | tr t T\"]}]", token)),
-                       &call, &result),
+    CHECK_STATUS(build_run(build_definition(case_text(
+                               "[{\"method\":\"runCmd\",\"args\":[\"echo %s | tr t T\"]}]", token)),
+                           &call, &result),
                  SPROV_OK);
-    dispose(result.id);
+    build_dispose(result.id);
     CHECK(strstr(progress->str, "build-step") != NULL);
     CHECK_THAT(strstr(progress->str, case_text("T%s", token + 1)) != NULL,
                "the output of the step is not told: %s", progress->str);
@@ -315,9 +280,9 @@ static void a_failing_step_is_told(void)
     call.on_progress = keep_progress;
     call.progress_ctx = progress;
     sprov_template_result result;
-    const char *bad =
-        buildable(case_text("[{\"method\":\"runCmd\",\"args\":[\"echo %s; exit 37\"]}]", token));
-    CHECK_STATUS(build(bad, &call, &result), SPROV_E_BUILD);
+    const char *bad = build_definition(
+        case_text("[{\"method\":\"runCmd\",\"args\":[\"echo %s; exit 37\"]}]", token));
+    CHECK_STATUS(build_run(bad, &call, &result), SPROV_E_BUILD);
     const sprov_error *error = case_last_error();
     CHECK_THAT(strstr(error->message, "37") || strstr(error->detail, "37"),
                "neither message nor detail tells the exit code: %s %s", error->message,
@@ -327,9 +292,9 @@ static void a_failing_step_is_told(void)
                error->detail);
     CHECK(strstr(progress->str, "\"failure\"") != NULL);
     /* It is no image now, so the next attempt fails too, and another definition works. */
-    CHECK_STATUS(build(bad, NULL, &result), SPROV_E_BUILD);
-    CHECK_STATUS(build(one_step(), NULL, &result), SPROV_OK);
-    dispose(result.id);
+    CHECK_STATUS(build_run(bad, NULL, &result), SPROV_E_BUILD);
+    CHECK_STATUS(build_run(build_one_step(), NULL, &result), SPROV_OK);
+    build_dispose(result.id);
 }
 
 static void a_sandbox_boots_from_it(void)
@@ -337,11 +302,11 @@ static void a_sandbox_boots_from_it(void)
     const char *token = case_token();
     sprov_template_result result;
     const char *definition =
-        buildable(case_text("[{\"method\":\"setWorkdir\",\"args\":[\"/srv/%s\"]},"
-                            "{\"method\":\"setEnvs\",\"args\":[{\"BAKED\":\"it's %s\"}]},"
-                            "{\"method\":\"runCmd\",\"args\":[\"echo %s > baked\"]}]",
-                            token, token, token));
-    CHECK_STATUS(build(definition, NULL, &result), SPROV_OK);
+        build_definition(case_text("[{\"method\":\"setWorkdir\",\"args\":[\"/srv/%s\"]},"
+                                   "{\"method\":\"setEnvs\",\"args\":[{\"BAKED\":\"it's %s\"}]},"
+                                   "{\"method\":\"runCmd\",\"args\":[\"echo %s > baked\"]}]",
+                                   token, token, token));
+    CHECK_STATUS(build_run(definition, NULL, &result), SPROV_OK);
     sprov_sandbox *sandbox = case_fresh(case_text("{\"template\":\"%s\"}", result.id));
     CHECK_TEXT(case_sh(sandbox, "pwd; cat baked; printf %%s \"$BAKED\"").out,
                case_text("/srv/%s\n%s\nit's %s", token, token, token));
@@ -350,17 +315,17 @@ static void a_sandbox_boots_from_it(void)
     CHECK_TEXT(case_sh(elsewhere, "pwd; cat %s/baked", token).out, case_text("/srv\n%s\n", token));
     case_destroy(sandbox);
     case_destroy(elsewhere);
-    dispose(result.id);
+    build_dispose(result.id);
 }
 
 static void force_builds_again(void)
 {
-    const char *definition = buildable(case_text(
+    const char *definition = build_definition(case_text(
         "[{\"method\":\"runCmd\",\"args\":[\"echo %s; head -c 16 /dev/urandom > /random\"]}]",
         case_token()));
     sprov_template_result first;
     sprov_template_result second = SPROV_INIT(sprov_template_result);
-    CHECK_STATUS(build(definition, NULL, &first), SPROV_OK);
+    CHECK_STATUS(build_run(definition, NULL, &first), SPROV_OK);
     sprov_template_request request = SPROV_INIT(sprov_template_request);
     request.definition = definition;
     request.force = 1;
@@ -369,14 +334,14 @@ static void force_builds_again(void)
     CHECK_INT(second.flags & SPROV_TEMPLATE_CACHED, 0);
     CHECK_TEXT(case_bytes(second.id), first.id);
     CHECK(strcmp(second.image, first.image) != 0);
-    dispose(first.id);
+    build_dispose(first.id);
 }
 
 static void a_missing_base_is_named(void)
 {
     const char *base = case_text("127.0.0.1:9/no-such-%s:none", case_token());
     sprov_template_result result;
-    sprov_status status = build(definition_of(base, "[]"), NULL, &result);
+    sprov_status status = build_run(build_definition_on(base, "[]"), NULL, &result);
     CHECK(status != SPROV_OK);
     CHECK_THAT(strstr(case_last_error()->message, base) != NULL, "the image is not named: %s",
                case_last_error()->message);

@@ -137,12 +137,33 @@ bool case_eventually(sprov_sandbox *sandbox, gint64 ms, const char *command);
 
 /* ---- what only the outside can do: the user's hooks, behind gates such as "@stop" */
 
-/* Must succeed: "stop", "remove", "pause" or "resume", of the sandbox with this id. */
+/* Must succeed: "stop", "kill", "remove", "pause" or "resume", of the sandbox with this id; or
+ * "removeVolume" of a volume's name. */
 void case_hook(const char *name, const char *id);
 /* Options that make a start fail. */
 const char *case_hook_options(void);
 /* Configuration for a provider whose way to the engine has a fault, until the case ends. */
 const char *case_hook_proxy(const char *fault);
+
+/* A folder that this process and sandboxes see at the same path, until the case ends. */
+const char *case_hook_folder(void);
+/* The name of a volume that is removed when the case ends, unless nobody has made it. */
+const char *case_hook_volume(void);
+
+/* A Git server until the case ends. docs/conformance.md tells its repositories and commits. */
+typedef struct {
+    const char *url;     /* below it are app.git, private/app.git and silent/app.git */
+    const char *token;   /* for what is private */
+    const char *trust;   /* shell command: git believes the server's certificate; for build steps */
+    const char *options; /* for build_template(), so that steps reach it; NULL without */
+    const void *told;    /* the rest; by the functions below */
+    int commands, answers;
+} CaseGit;
+/* Call it before the case has threads: it may change this process's environment. */
+CaseGit *case_hook_git(void);
+const char *case_git_commit(const CaseGit *git, const char *name); /* such as "main" */
+const char *case_git_move(CaseGit *git, const char *branch);       /* to a new commit: its name */
+const char *case_git_rotate(CaseGit *git); /* another token; the old one is refused */
 
 /* A token that fires when told to, from any thread. */
 typedef struct {

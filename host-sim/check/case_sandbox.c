@@ -185,7 +185,7 @@ void child_clean(void)
                        hs_status_name(status), case_last_error()->message);
     }
     g_ptr_array_set_size(context.providers, 0);
-    child_end_proxies();
+    child_end_hooks();
 }
 
 /* ---- what the provider tells of them */

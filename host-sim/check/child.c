@@ -38,6 +38,7 @@ static void init(const CheckSetup *setup)
     context.providers = g_ptr_array_new();
     context.sandboxes = g_ptr_array_new();
     context.kept = g_ptr_array_new();
+    context.volumes = g_ptr_array_new();
     context.host = (sprov_host){.struct_size = sizeof context.host,
                                 .abi_minor = SPROV_ABI_MINOR,
                                 .name = "host-sim-check",
@@ -181,6 +182,7 @@ static void forget(void)
     }
     g_ptr_array_unref(context.sandboxes);
     g_ptr_array_unref(context.providers);
+    g_ptr_array_unref(context.volumes);
     g_ptr_array_set_free_func(context.kept, NULL);
     g_ptr_array_unref(context.kept);
     g_rand_free(context.random);

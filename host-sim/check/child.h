@@ -21,8 +21,9 @@ typedef struct {
     GRand *random;
     guint numbers; /* of new ids */
     CheckHooks *hooks;
-    pid_t proxies[4]; /* of case_hook_proxy() */
-    guint proxy_count;
+    pid_t helpers[8]; /* of hooks that stay until the case ends */
+    guint helper_count;
+    GPtrArray *volumes; /* of case_hook_volume() */
     sprov_sandbox *shared;
     int asserted; /* atomic */
     bool is_skipped;
@@ -53,8 +54,8 @@ _Noreturn void child_fail(const char *format, ...) G_GNUC_PRINTF(1, 2);
 /* What --hooks names; fails the case without. */
 CheckHooks *child_hooks(void);
 
-/* Ends what case_hook_proxy() has started. */
-void child_end_proxies(void);
+/* Ends the hooks that have stayed, and undoes what others left. */
+void child_end_hooks(void);
 
 void *child_keep(void *memory);
 void child_init_random(void);

@@ -133,9 +133,13 @@ static const Gate gates[] = {
      "{\"memory\":134217728,\"pidsLimit\":99,\"capDrop\":[\"ALL\"],\"network\":\"none\"}"},
     {"host", takes_host},
     {"@stop", hook},
+    {"@kill", hook},
     {"@remove", hook},
     {"@pause", hook},
     {"@proxy", hook},
+    {"@git", hook},
+    {"@folder", hook},
+    {"@volume", hook},
     {"@bad", hook},
 };
 

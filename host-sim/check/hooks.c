@@ -9,11 +9,13 @@ static const struct {
     const char *gate;
     const char *hooks[2];
 } needs[] = {
-    {"@stop", {"stop"}},   {"@remove", {"remove"}},  {"@pause", {"pause", "resume"}},
-    {"@proxy", {"proxy"}}, {"@bad", {"badOptions"}},
+    {"@stop", {"stop"}},      {"@remove", {"remove"}}, {"@pause", {"pause", "resume"}},
+    {"@kill", {"kill"}},      {"@proxy", {"proxy"}},   {"@git", {"git"}},
+    {"@bad", {"badOptions"}}, {"@folder", {"folder"}}, {"@volume", {"removeVolume"}},
 };
 
-static const char *const names[] = {"stop", "remove", "pause", "resume", "proxy"};
+static const char *const names[] = {"stop",  "kill", "remove", "pause",       "resume",
+                                    "proxy", "git",  "folder", "removeVolume"};
 
 static bool is_command(json_t *value)
 {
@@ -46,7 +48,8 @@ static bool is_sound(json_t *root, const char *path, GError **error)
         if (!fits)
             return hs_fail(error, HS_USAGE, "--hooks %s: \"%s\": %s", path, key,
                            is_known ? "give a command as a list of words, badOptions as an object"
-                                    : "hooks are stop, remove, pause, resume, proxy, badOptions");
+                                    : "hooks are stop, kill, remove, pause, resume, proxy, git, "
+                                      "folder, removeVolume, badOptions");
     }
     return true;
 }

@@ -21,5 +21,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CheckHooks, check_hooks_free)
 /* Whether there is a hook for a gate such as "@pause". */
 bool check_hooks_open(const CheckHooks *hooks, const char *gate);
 
-/* The command of a hook with this word behind it, NULL-terminated; free with g_strfreev(). */
+/* The command of a hook with this word (or NULL) behind it, NULL-terminated; free with
+ * g_strfreev(). */
 char **check_hooks_command(const CheckHooks *hooks, const char *name, const char *word);

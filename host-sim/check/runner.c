@@ -1,7 +1,7 @@
 #include "check/runner.h"
 
 #include <errno.h>
-#include <glib/gstdio.h>
+#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -144,8 +144,13 @@ static void report_ended(Runner *runner)
     }
 }
 
-/* The ledger stays where sandboxes may. */
-static void remove_ledger(Runner *runner)
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *at)
+{
+    return remove(path);
+}
+
+/* With what hooks have left there. The ledger stays where sandboxes may. */
+static void remove_folder(Runner *runner)
 {
     g_autoptr(GPtrArray) left = check_ledger_left(runner->setup->ledger, NULL);
     for (guint i = 0; !runner->is_swept && i < left->len; i++)
@@ -153,8 +158,7 @@ static void remove_ledger(Runner *runner)
     if (!runner->is_swept && left->len > 0) {
         report_note("the ledger is kept: %s", runner->setup->ledger);
     } else {
-        g_unlink(runner->setup->ledger);
-        g_rmdir(runner->folder);
+        nftw(runner->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }
     g_free(runner->folder);
 }
@@ -175,7 +179,7 @@ static void stranded(void *ctx, Job *job)
     }
     runner->setup->in_process = false; /* what removes its sandboxes has a process of its own */
     runner_sweep_all(runner);
-    remove_ledger(runner);
+    remove_folder(runner);
     report_end(runner->run);
     _exit(CHECK_EXIT_FAILED);
 }
@@ -307,7 +311,7 @@ static int run_entries(Runner *runner)
     report_begin(runner->count);
     run_all(runner);
     runner->run->took_ms = g_get_monotonic_time() / 1000 - runner->begun_ms;
-    remove_ledger(runner);
+    remove_folder(runner);
     note_surprises(runner);
     bool written = write_reports(runner);
     report_end(runner->run);

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Hooks of the conformance suite for docker.so, on the engine of DOCKER_HOST (a unix socket).
 
-docker.py stop|remove|pause|resume ID   does it to the container of the sandbox with this id
-docker.py proxy FAULT                   prints a configuration for the provider, whose way to the engine
-                                        has a fault (none, split, stall, cut-create) until SIGTERM
+docker.py stop|kill|remove|pause|resume ID   does it to the container of the sandbox with this id
+docker.py removeVolume NAME                  does that, unless there is none
+docker.py folder                             prints a folder that the engine sees at the same path, below XDG_STATE_HOME
+                                             or /var/tmp, until SIGTERM or the end of input
+docker.py proxy FAULT                        prints a configuration for the provider, whose way to the engine has a
+                                             fault (none, split, stall, cut-create) until SIGTERM or the end of input
 """
 import http.client
 import json
@@ -19,7 +22,7 @@ import urllib.parse
 ENGINE = os.environ.get('DOCKER_HOST', 'unix:///var/run/docker.sock')
 PROXY = os.environ.get('WIRE_PROXY', os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                                   '../../build/tests/wire/wire-proxy'))
-REQUESTS = {'stop': ('POST', '/stop?t=0'), 'remove': ('DELETE', '?force=1&v=1'),
+REQUESTS = {'stop': ('POST', '/stop?t=0'), 'kill': ('POST', '/kill'), 'remove': ('DELETE', '?force=1&v=1'),
             'pause': ('POST', '/pause'), 'resume': ('POST', '/unpause')}
 RULES = {'none': [],
          'split': [{'path': '**', 'do': 'split', 'sizes': [1], 'direction': 'answer'}],
@@ -33,12 +36,12 @@ class Engine(http.client.HTTPConnection):
         self.sock.connect(ENGINE.removeprefix('unix://'))
 
 
-def ask(method, path):
+def ask(method, path, may_miss=False):
     engine = Engine('engine')
     engine.request(method, path)
     answer = engine.getresponse()
     body = answer.read()
-    if answer.status >= 400 or answer.status == 304:
+    if (answer.status >= 400 and not (may_miss and answer.status == 404)) or answer.status == 304:
         sys.exit(f'docker.py: {method} {path}: {answer.status} {body.decode(errors="replace").strip()}')
     return json.loads(body) if body else None
 
@@ -52,8 +55,20 @@ def container(sandbox):
     return found[0]['Id']
 
 
+def end(*_):
+    raise SystemExit(0)
+
+
+def lend_folder():
+    folder = tempfile.mkdtemp(prefix='sprov-hook-', dir=os.environ.get('XDG_STATE_HOME', '/var/tmp'))
+    try:
+        print(folder, flush=True)
+        sys.stdin.read()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def run_proxy(fault):
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     folder = tempfile.mkdtemp(prefix='sprov-hook-')
     try:
         rules, listen = os.path.join(folder, 'rules'), f'unix:{folder}/engine.sock'
@@ -66,23 +81,25 @@ def run_proxy(fault):
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         proxy.stdout.readline()
         print(json.dumps({'host': f'unix://{folder}/engine.sock'}), flush=True)
-        signal.sigwait({signal.SIGTERM})
-        proxy.terminate()
-        proxy.wait()
+        sys.stdin.read()
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[1] not in [*REQUESTS, 'proxy']:
-        sys.exit(__doc__)
-    if sys.argv[1] == 'proxy':
-        if sys.argv[2] not in RULES:
-            sys.exit(f'docker.py: unknown fault {sys.argv[2]}')
-        run_proxy(sys.argv[2])
-    else:
-        method, rest = REQUESTS[sys.argv[1]]
-        ask(method, f'/containers/{container(sys.argv[2])}{rest}')
+    signal.signal(signal.SIGTERM, end)
+    match sys.argv[1:]:
+        case ['folder']:
+            lend_folder()
+        case ['removeVolume', name]:
+            ask('DELETE', f'/volumes/{urllib.parse.quote(name)}', may_miss=True)
+        case ['proxy', fault] if fault in RULES:
+            run_proxy(fault)
+        case [what, sandbox] if what in REQUESTS:
+            method, rest = REQUESTS[what]
+            ask(method, f'/containers/{container(sandbox)}{rest}')
+        case _:
+            sys.exit(__doc__)
 
 
 main()

@@ -7,26 +7,25 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/checks/repositories.bash
 . tests/checks/repositories.bash
 
-commit "$$ first" && first=$sha
-commit main && main=$sha
-git checkout -b alpha/main HEAD~1
-commit decoy
-git checkout main
-commit tagged && tagged=$sha
-git tag -a v1 -m 'an annotated tag'
-git checkout --detach HEAD~1
-commit pulled && pulled=$sha
-git update-ref refs/pull/7/head "$pulled"
-git checkout main
-commit newest && newest=$sha
-git reset --hard "$main"
-git branch newest "$newest"
-for bare in app private/app silent/app; do
-    git clone --bare "$work/tree" "$work/served/$bare.git"
-    git push "$work/served/$bare.git" refs/pull/7/head
+mkfifo "$work/commands" "$work/told"
+host-sim/hooks/git.py < "$work/commands" > "$work/told" 2> "$work/server.err" &
+exec 9> "$work/commands" # it ends with us
+read -r told < "$work/told"
+told() { # KEY...: a value of what the server told
+    python3 -c 'import json, sys
+value = json.loads(sys.argv[1])
+for key in sys.argv[2:]:
+    value = value[key]
+print(value)' "$told" "$@"
+}
+url=$(told url)
+TOKEN=$(told token)
+GIT_SSL_CAINFO=$(told environment GIT_SSL_CAINFO)
+export TOKEN GIT_SSL_CAINFO
+for name in first main tagged pulled newest; do
+    declare "$name=$(told commits $name)"
 done
-serve
-build_base ''
+build_base "$(told trust)"
 
 repository main.json app.git '"ref":"main"'
 check 'a branch is found though another ends like it' is_at "$main" main.json

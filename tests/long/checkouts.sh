@@ -9,6 +9,21 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/checks/repositories.bash
 . tests/checks/repositories.bash
 
+TOKEN=tok-$$-$(date +%s%N)
+export TOKEN
+git() {
+    command git -c init.defaultBranch=main -c user.name=T -c user.email=t@example.com -C "$work/tree" "$@" \
+        > "$work/git.out" 2>&1 || cat "$work/git.out" >&2
+}
+commit() { # TEXT: sets sha
+    echo "$1" > "$work/tree/file"
+    git add file
+    git commit -m "$1"
+    sha=$(command git -C "$work/tree" rev-parse HEAD)
+}
+mkdir "$work/tree" "$work/served" "$work/served/private" "$work/served/lfs"
+git init
+
 # bare NAME...: NAME.git as the tree is now
 bare() {
     local name
@@ -56,11 +71,18 @@ git branch -f main
 git checkout main
 bare large private/large
 ln -s large.git "$work/served/private/short"
-serve
+
+mkfifo "$work/input" "$work/port"
+tests/long/git-server.py "$work/served" < "$work/input" > "$work/port" 2> "$work/server.err" &
+exec 9> "$work/input" # it ends with us
+read -r port < "$work/port"
+url=https://127.0.0.1:$port
+export GIT_SSL_CAINFO=$work/served/ca.pem
+trust="printf %b \"$(sed ':a;N;$!ba;s/\n/\\n/g' "$GIT_SSL_CAINFO")\" > /ca.pem && git config --system http.sslCAInfo /ca.pem"
 
 # -------------------------------------------------------------------------------- without LFS
 
-build_base ''
+build_base "$trust"
 without_lfs=$base
 builds_to() { # WANTED COMMAND FILE ARGUMENT...: the image's directory is the checkout
     local wanted=$1 command=$2 said
@@ -103,7 +125,7 @@ check 'a base image without git-lfs is told what it lacks' fails_with 'git-lfs i
 # ----------------------------------------------------------------------------------- with LFS
 
 # Debian's package lets every clone fetch them.
-build_base '{"method":"aptInstall","args":["git-lfs",{"noInstallRecommends":true}]},{"method":"runCmd","args":["git lfs uninstall --system"]},'
+build_base "$trust" 'apt-get update && apt-get install -y --no-install-recommends git-lfs && git lfs uninstall --system'
 for how in full shallow; do
     repository large.json large.git "\"lfs\":true,\"clone\":\"$how\""
     check "files of LFS are fetched after a $how clone" \

@@ -388,15 +388,20 @@ static bool load_hooks(const char *json, CheckHooks **ret_hooks)
 Test(suite, hooks_are_commands_and_a_gate_opens_when_all_of_its_hooks_are_there)
 {
     CheckHooks *hooks = NULL;
-    cr_assert(load_hooks("{\"stop\":[\"{dir}/x\",\"stop\"],\"pause\":[\"y\"],\"badOptions\":{}}",
-                         &hooks));
+    cr_assert(load_hooks(
+        "{\"stop\":[\"{dir}/x\",\"stop\"],\"pause\":[\"y\"],\"git\":[\"g\"],\"badOptions\":{}}",
+        &hooks));
     cr_assert(check_hooks_open(hooks, "@stop") && check_hooks_open(hooks, "@bad"));
+    cr_assert(check_hooks_open(hooks, "@git"));
     cr_assert(!check_hooks_open(hooks, "@pause") && !check_hooks_open(hooks, "@remove"));
     g_auto(GStrv) argv = check_hooks_command(hooks, "stop", "an id");
     cr_assert_str_eq(argv[0], "/tmp/x");
     cr_assert_str_eq(argv[1], "stop");
     cr_assert_str_eq(argv[2], "an id");
     cr_assert_null(argv[3]);
+    g_auto(GStrv) alone = check_hooks_command(hooks, "git", NULL);
+    cr_assert_str_eq(alone[0], "g");
+    cr_assert_null(alone[1]);
     check_hooks_free(hooks);
 }
 

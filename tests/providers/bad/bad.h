@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <string.h>
+
 #include "mock.h"
 
 /* The entry of a mock with another way to its extensions, and another core. */
@@ -29,3 +31,19 @@
         return &api;                                                                               \
     }                                                                                              \
     BAD_TABLES(bad_api(), mock_get_extension)
+
+/* The entry of a mock with another table of an extension, a copy of it whose member is replaced. */
+#define BAD_EXTENSION(extension_id, type, original, member, function)                              \
+    static const void *bad_extension(const char *id)                                               \
+    {                                                                                              \
+        static type table;                                                                         \
+        table = original;                                                                          \
+        table.member = function;                                                                   \
+        return id && strcmp(id, extension_id) == 0 ? &table : mock_get_extension(id);              \
+    }                                                                                              \
+    BAD_TABLES(&mock_api, bad_extension)
+
+#define BAD_PROCESSES(member, function)                                                            \
+    BAD_EXTENSION(SPROV_EXT_PROCESSES, sprov_ext_processes, mock_processes, member, function)
+#define BAD_FILES(member, function)                                                                \
+    BAD_EXTENSION(SPROV_EXT_FILES, sprov_ext_files, mock_tree, member, function)

@@ -13,10 +13,14 @@
 #include <sys/types.h>
 
 #include "sandbox_provider.h"
+#include "ext/files.h"
 #include "ext/lifecycle.h"
+#include "ext/processes.h"
 
 extern const sprov_api mock_api;
 extern const sprov_ext_lifecycle mock_lifecycle;
+extern const sprov_ext_processes mock_processes;
+extern const sprov_ext_files mock_tree;
 extern const sprov_descriptor mock_descriptor;
 const void *mock_get_extension(const char *id);
 
@@ -153,6 +157,51 @@ sprov_status mock_destroyed(const sprov_sandbox *sandbox, sprov_error *error);
 sprov_status mock_end(sprov_sandbox *sandbox, const sprov_call *call, bool for_good,
                       sprov_error *error);
 
+/* ---- mock_process.c: spawned processes */
+
+/* What a spawned process is, for its keeper and for everybody who has a handle: a file that they
+ * all map. Output lies in files beside it, whole; what was dropped is only not shown. */
+typedef struct {
+    char id[24];
+    char command[256];
+    uint64_t retain; /* bytes of a stream that stay; 0 for none */
+    bool holds;
+    int64_t limit_ms, grace_ms;
+    int64_t begun_ms; /* since 1970 */
+
+    /* The keeper writes these, the others read them. */
+    atomic_int keeper, leader;
+    atomic_bool is_running, is_gone, has_input;
+    atomic_int wait_status;
+    atomic_uint flags;                 /* SPROV_EXEC_* */
+    atomic_llong started_ms, ended_ms; /* of mock_now_ms() */
+    atomic_ullong printed[2];
+
+    atomic_ullong taken[2]; /* by any reader; with HOLD the keeper waits for them */
+    atomic_bool is_forgotten;
+
+    /* An order: written under a lock of the file, then the keeper is woken. */
+    struct {
+        atomic_uint number;
+        char what; /* MOCK_ORDER_* */
+        int signal, scope;
+        int64_t grace_ms;
+    } order;
+    atomic_uint answered; /* number of the last order that is done */
+    atomic_int answer;    /* sprov_status */
+} MockShared;
+
+typedef struct {
+    MockShared *shared;
+    int orders;   /* a byte in it: there is an order */
+    int input;    /* keeps the command's input open; -1 without */
+    int files[2]; /* of output */
+    const char *orders_path, *input_path;
+} MockSpawn;
+
+/* Whatever is left of spawned processes of a sandbox that ends. */
+void mock_processes_clear(const char *dir);
+
 /* ---- mock_keeper.c: the process that keeps one command's tree together */
 
 typedef struct {
@@ -163,6 +212,7 @@ typedef struct {
     int control;         /* its end of the socket */
     int in, out, err;    /* the command's ends */
     int out_read, err_read;
+    const MockSpawn *spawn; /* NULL for exec() */
 } MockLaunch;
 
 typedef struct {
@@ -180,13 +230,35 @@ typedef struct {
 enum {
     MOCK_ORDER_TERM = 't',
     MOCK_ORDER_KILL = 'k',
+    MOCK_ORDER_CLOSE = 'c',
     MOCK_ORDER_LEAVE = 'l'
 };
 
 /* 0 or errno. Closes nothing of the caller's. */
 int mock_keeper_fork(const MockLaunch *launch);
 
-/* ---- mock_exec.c, mock_files.c */
+/* ---- mock_exec.c, mock_run.c, mock_files.c */
+
+/* Of the descriptors of one command: [0] is ours, [1] the command's or its keeper's. */
+enum {
+    MOCK_CONTROL,
+    MOCK_OUT,
+    MOCK_ERR,
+    MOCK_IN,
+    MOCK_PAIRS
+};
+
+sprov_status mock_check_exec(const sprov_exec_request *request, const sprov_exec_result *result,
+                             sprov_error *error);
+sprov_status mock_make_env(sprov_sandbox *sandbox, const sprov_exec_request *request,
+                           char ***ret_env, sprov_error *error);
+/* Starts the keeper and with it the command. fds[x][1] are closed. */
+sprov_status mock_launch(sprov_sandbox *sandbox, const sprov_exec_request *request, char **env,
+                         int fds[MOCK_PAIRS][2], const MockSpawn *spawn, sprov_error *error);
+int mock_make_fds(int fds[MOCK_PAIRS][2], bool has_input); /* 0 or errno */
+void mock_close_fd(int *fd);
+/* write() without a SIGPIPE: the host may have the default action for it. */
+ssize_t mock_write_quietly(int fd, const void *data, size_t size);
 
 sprov_status mock_exec(sprov_sandbox *sandbox, const sprov_exec_request *request,
                        const sprov_call *call, sprov_exec_result *result, sprov_error *error);
@@ -194,6 +266,11 @@ sprov_status mock_read_file(sprov_sandbox *sandbox, const sprov_read_request *re
                             const sprov_call *call, sprov_read_result *result, sprov_error *error);
 sprov_status mock_write_file(sprov_sandbox *sandbox, const sprov_write_request *request,
                              const sprov_call *call, sprov_error *error);
+
+sprov_status mock_refuse_errno(sprov_error *error, int number, const char *what, const char *path);
+/* Relative paths count from the working directory. */
+char *mock_absolute(sprov_sandbox *sandbox, const char *path);
+bool mock_is_inside(const char *dir, const char *folder);
 
 /* A running call keeps its handle alive. */
 void mock_sandbox_ref(sprov_sandbox *sandbox);

@@ -14,8 +14,8 @@
 
 /* ---- the request */
 
-static sprov_status check_exec(const sprov_exec_request *request, const sprov_exec_result *result,
-                               sprov_error *error)
+sprov_status mock_check_exec(const sprov_exec_request *request, const sprov_exec_result *result,
+                             sprov_error *error)
 {
     sprov_status status = mock_check_request(request, sizeof *request, "sprov_exec_request", error);
     if (status == SPROV_OK && result)
@@ -77,8 +77,8 @@ static sprov_status add_secrets(sprov_sandbox *sandbox, const char *const *names
     return SPROV_OK;
 }
 
-static sprov_status make_env(sprov_sandbox *sandbox, const sprov_exec_request *request,
-                             char ***ret_env, sprov_error *error)
+sprov_status mock_make_env(sprov_sandbox *sandbox, const sprov_exec_request *request,
+                           char ***ret_env, sprov_error *error)
 {
     json_t *own = json_object();
     sprov_status status = mock_env_add(own, request->env, error);
@@ -92,38 +92,29 @@ static sprov_status make_env(sprov_sandbox *sandbox, const sprov_exec_request *r
 
 /* ---- the launch */
 
-enum {
-    CONTROL,
-    OUT,
-    ERR,
-    IN,
-    PAIRS
-};
-
-static void close_fd(int *fd)
+void mock_close_fd(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
 }
 
-/* fds[x][0] is ours, fds[x][1] the command's or its keeper's. */
-static int make_fds(int fds[PAIRS][2], bool has_input)
+int mock_make_fds(int fds[MOCK_PAIRS][2], bool has_input)
 {
-    memset(fds, -1, sizeof(int[PAIRS][2]));
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds[CONTROL]) != 0 ||
-        pipe2(fds[OUT], O_CLOEXEC) != 0 || pipe2(fds[ERR], O_CLOEXEC) != 0)
+    memset(fds, -1, sizeof(int[MOCK_PAIRS][2]));
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds[MOCK_CONTROL]) != 0 ||
+        pipe2(fds[MOCK_OUT], O_CLOEXEC) != 0 || pipe2(fds[MOCK_ERR], O_CLOEXEC) != 0)
         return errno;
     if (!has_input) {
-        fds[IN][1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        return fds[IN][1] < 0 ? errno : 0;
+        fds[MOCK_IN][1] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return fds[MOCK_IN][1] < 0 ? errno : 0;
     }
     int pair[2];
     if (pipe2(pair, O_CLOEXEC) != 0)
         return errno;
-    fds[IN][0] = pair[1];
-    fds[IN][1] = pair[0];
-    return fcntl(fds[IN][0], F_SETFL, O_NONBLOCK) != 0 ? errno : 0;
+    fds[MOCK_IN][0] = pair[1];
+    fds[MOCK_IN][1] = pair[0];
+    return fcntl(fds[MOCK_IN][0], F_SETFL, O_NONBLOCK) != 0 ? errno : 0;
 }
 
 static sprov_status refuse_cwd(const char *cwd, int failed, sprov_error *error)
@@ -136,9 +127,8 @@ static sprov_status refuse_cwd(const char *cwd, int failed, sprov_error *error)
                      "the command could not be started in %s: %s", cwd, strerror(failed));
 }
 
-/* Starts the keeper and with it the command. fds[x][1] are closed. */
-static sprov_status launch(sprov_sandbox *sandbox, const sprov_exec_request *request, char **env,
-                           int fds[PAIRS][2], sprov_error *error)
+sprov_status mock_launch(sprov_sandbox *sandbox, const sprov_exec_request *request, char **env,
+                         int fds[MOCK_PAIRS][2], const MockSpawn *spawn, sprov_error *error)
 {
     const char *const shell[] = {"/bin/sh", "-c", request->command, NULL};
     char *work = mock_work(sandbox);
@@ -154,17 +144,18 @@ static sprov_status launch(sprov_sandbox *sandbox, const sprov_exec_request *req
                       .env = env,
                       .cwd = cwd,
                       .run_dir = run_dir,
-                      .control = fds[CONTROL][1],
-                      .in = fds[IN][1],
-                      .out = fds[OUT][1],
-                      .err = fds[ERR][1],
-                      .out_read = fds[OUT][0],
-                      .err_read = fds[ERR][0]};
+                      .control = fds[MOCK_CONTROL][1],
+                      .in = fds[MOCK_IN][1],
+                      .out = fds[MOCK_OUT][1],
+                      .err = fds[MOCK_ERR][1],
+                      .out_read = fds[MOCK_OUT][0],
+                      .err_read = fds[MOCK_ERR][0],
+                      .spawn = spawn};
     int failed = mock_keeper_fork(&how);
-    for (int i = 0; i < PAIRS; i++)
-        close_fd(&fds[i][1]);
+    for (int i = 0; i < MOCK_PAIRS; i++)
+        mock_close_fd(&fds[i][1]);
     MockReport report = {.kind = MOCK_FAILED, .value = failed ? failed : EIO};
-    if (!failed && recv(fds[CONTROL][0], &report, sizeof report, 0) != sizeof report)
+    if (!failed && recv(fds[MOCK_CONTROL][0], &report, sizeof report, 0) != sizeof report)
         report.kind = MOCK_FAILED;
     sprov_status status =
         report.kind == MOCK_STARTED ? SPROV_OK : refuse_cwd(cwd, report.value, error);
@@ -231,24 +222,24 @@ static void tell_done(const sprov_exec_request *request)
 }
 
 static sprov_status run_started(sprov_sandbox *sandbox, const sprov_exec_request *request,
-                                const MockWait *wait, int fds[PAIRS][2], sprov_exec_result *result,
-                                sprov_error *error)
+                                const MockWait *wait, int fds[MOCK_PAIRS][2],
+                                sprov_exec_result *result, sprov_error *error)
 {
     int64_t limit = request->run_timeout_ms ? request->run_timeout_ms : sandbox->options.timeout_ms;
     MockRun run = {.request = request,
                    .wait = wait,
                    .buffer = malloc(MOCK_CHUNK),
                    .pending = malloc(MOCK_CHUNK),
-                   .control = fds[CONTROL][0],
-                   .out = fds[OUT][0],
-                   .err = fds[ERR][0],
-                   .in = fds[IN][0],
+                   .control = fds[MOCK_CONTROL][0],
+                   .out = fds[MOCK_OUT][0],
+                   .err = fds[MOCK_ERR][0],
+                   .in = fds[MOCK_IN][0],
                    .started_ms = mock_now_ms(),
                    .run_deadline_ms = limit > 0 ? mock_deadline(limit) : INT64_MAX};
     mock_run(&run);
-    fds[OUT][0] = run.out;
-    fds[ERR][0] = run.err;
-    fds[IN][0] = run.in;
+    fds[MOCK_OUT][0] = run.out;
+    fds[MOCK_ERR][0] = run.err;
+    fds[MOCK_IN][0] = run.in;
     free(run.buffer);
     free(run.pending);
     return answer(&run, sandbox, result, error);
@@ -259,21 +250,21 @@ static sprov_status exec_ready(sprov_sandbox *sandbox, const sprov_exec_request 
                                sprov_error *error)
 {
     char **env = NULL;
-    int fds[PAIRS][2];
-    sprov_status status = make_env(sandbox, request, &env, error);
-    int failed = make_fds(fds, request->stdin_source != NULL);
+    int fds[MOCK_PAIRS][2];
+    sprov_status status = mock_make_env(sandbox, request, &env, error);
+    int failed = mock_make_fds(fds, request->stdin_source != NULL);
     if (status == SPROV_OK && failed)
         status = mock_fail(error, SPROV_E_EXHAUSTED, "descriptors", failed,
                            "no pipes for a command: %s", strerror(failed));
     if (status == SPROV_OK)
-        status = launch(sandbox, request, env, fds, error);
+        status = mock_launch(sandbox, request, env, fds, NULL, error);
     close(lock);
     mock_env_free(env);
     if (status == SPROV_OK)
         status = run_started(sandbox, request, wait, fds, result, error);
-    for (int i = 0; i < PAIRS; i++) {
-        close_fd(&fds[i][0]);
-        close_fd(&fds[i][1]);
+    for (int i = 0; i < MOCK_PAIRS; i++) {
+        mock_close_fd(&fds[i][0]);
+        mock_close_fd(&fds[i][1]);
     }
     return status;
 }
@@ -286,7 +277,7 @@ sprov_status mock_exec(sprov_sandbox *sandbox, const sprov_exec_request *request
     MockWait wait;
     sprov_status status = mock_wait_begin(&wait, sandbox->provider, call, -1, EXEC_FLAGS, error);
     if (status == SPROV_OK)
-        status = check_exec(request, result, error);
+        status = mock_check_exec(request, result, error);
     if (status != SPROV_OK)
         return status;
     mock_sandbox_ref(sandbox);

@@ -15,7 +15,7 @@
 #define FILE_FLAGS (SPROV_CALL_NO_START | SPROV_CALL_NO_CREATE)
 #define MAX_LINKS 40
 
-static sprov_status refuse_errno(sprov_error *error, int number, const char *what, const char *path)
+sprov_status mock_refuse_errno(sprov_error *error, int number, const char *what, const char *path)
 {
     sprov_status code = number == ENOENT                                         ? SPROV_E_NOT_FOUND
                         : number == EACCES || number == EPERM || number == EROFS ? SPROV_E_DENIED
@@ -26,7 +26,7 @@ static sprov_status refuse_errno(sprov_error *error, int number, const char *wha
                      "cannot %s %s: %s", what, path, strerror(number));
 }
 
-static char *absolute(sprov_sandbox *sandbox, const char *path)
+char *mock_absolute(sprov_sandbox *sandbox, const char *path)
 {
     char *full = NULL;
     char *work = mock_work(sandbox);
@@ -72,7 +72,7 @@ static sprov_status send_file(sprov_sandbox *sandbox, int fd, const sprov_read_r
             pread(fd, buffer, left < CHUNK ? left : CHUNK, (off_t)(request->offset + *ret_count));
         if (size <= 0) {
             if (size < 0)
-                status = refuse_errno(error, errno, what, request->path);
+                status = mock_refuse_errno(error, errno, what, request->path);
             break;
         }
         *ret_count += (uint64_t)size;
@@ -95,10 +95,11 @@ static sprov_status read_open(sprov_sandbox *sandbox, const char *full,
     int fd = open(full, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return errno == ENXIO ? refuse_kind(S_IFIFO, request->path, error)
-                              : refuse_errno(error, errno, "read", request->path);
+                              : mock_refuse_errno(error, errno, "read", request->path);
     struct stat st;
-    sprov_status status = fstat(fd, &st) == 0 ? refuse_kind(st.st_mode, request->path, error)
-                                              : refuse_errno(error, errno, "read", request->path);
+    sprov_status status = fstat(fd, &st) == 0
+                              ? refuse_kind(st.st_mode, request->path, error)
+                              : mock_refuse_errno(error, errno, "read", request->path);
     uint64_t count = 0;
     if (status == SPROV_OK)
         status = send_file(sandbox, fd, request, wait, &count, error);
@@ -146,7 +147,7 @@ sprov_status mock_read_file(sprov_sandbox *sandbox, const sprov_read_request *re
     status = mock_use(sandbox, &wait, &lock, error);
     if (status == SPROV_OK) {
         close(lock);
-        char *full = absolute(sandbox, request->path);
+        char *full = mock_absolute(sandbox, request->path);
         status = read_open(sandbox, full, request, &wait, result, error);
         free(full);
         sink_done(request->sink);
@@ -179,7 +180,7 @@ static char *follow(const char *path)
 }
 
 /* A plain process could write anywhere on this machine; the mock keeps to its folder. */
-static bool is_inside(const char *dir, const char *folder)
+bool mock_is_inside(const char *dir, const char *folder)
 {
     char *real = realpath(folder, NULL);
     char *real_dir = realpath(dir, NULL);
@@ -202,17 +203,17 @@ static sprov_status make_parents(const char *dir, const char *path, sprov_error 
         int failed = 0;
         if (stat(copy, &st) != 0) {
             char *above = strdup(copy);
-            failed = errno != ENOENT                   ? errno
-                     : !is_inside(dir, dirname(above)) ? EACCES
-                                                       : mock_make_folders(copy);
+            failed = errno != ENOENT                        ? errno
+                     : !mock_is_inside(dir, dirname(above)) ? EACCES
+                                                            : mock_make_folders(copy);
             free(above);
         } else if (!S_ISDIR(st.st_mode)) {
             failed = ENOTDIR;
-        } else if (!strchr(slash + 1, '/') && !is_inside(dir, copy)) {
+        } else if (!strchr(slash + 1, '/') && !mock_is_inside(dir, copy)) {
             failed = EACCES;
         }
         if (failed)
-            status = refuse_errno(error, failed, "write below", copy);
+            status = mock_refuse_errno(error, failed, "write below", copy);
         *slash = '/';
     }
     free(copy);
@@ -270,7 +271,7 @@ static sprov_status copy_in(sprov_sandbox *sandbox, int fd, const sprov_write_re
         for (size_t at = 0; status == SPROV_OK && at < size;) {
             ssize_t part = write(fd, buffer + at, size - at);
             if (part < 0)
-                status = refuse_errno(error, errno, "write", request->path);
+                status = mock_refuse_errno(error, errno, "write", request->path);
             else
                 at += (size_t)part;
         }
@@ -292,20 +293,20 @@ static sprov_status replace(sprov_sandbox *sandbox, const char *target,
         return status;
     const char *slash = strrchr(target, '/');
     if (strlen(slash + 1) > NAME_MAX)
-        return refuse_errno(error, ENAMETOOLONG, "write", request->path);
+        return mock_refuse_errno(error, ENAMETOOLONG, "write", request->path);
     char *fresh = NULL;
     if (asprintf(&fresh, "%.*s/.mock-XXXXXX", (int)(slash - target), target) < 0)
         return mock_fail(error, SPROV_E_EXHAUSTED, "memory", 0, "out of memory");
     int fd = mkostemp(fresh, O_CLOEXEC);
     if (fd < 0) {
-        status = refuse_errno(error, errno, "write", request->path);
+        status = mock_refuse_errno(error, errno, "write", request->path);
         free(fresh);
         return status;
     }
     status = copy_in(sandbox, fd, request, wait, error);
     mode_t mode = request->mode ? request->mode : exists ? st.st_mode & 07777 : 0644;
     if (status == SPROV_OK && (fchmod(fd, mode) != 0 || rename(fresh, target) != 0))
-        status = refuse_errno(error, errno, "write", request->path);
+        status = mock_refuse_errno(error, errno, "write", request->path);
     close(fd);
     if (status != SPROV_OK)
         unlink(fresh);
@@ -320,7 +321,7 @@ static sprov_status write_path(sprov_sandbox *sandbox, const sprov_write_request
     if (request->path[size - 1] == '/')
         return mock_fail(error, SPROV_E_INVALID_ARGUMENT, "is-directory", 0,
                          "%s names a directory, not a file", request->path);
-    char *full = absolute(sandbox, request->path);
+    char *full = mock_absolute(sandbox, request->path);
     char *target = follow(full);
     sprov_status status = make_parents(sandbox->dir, target, error);
     if (status == SPROV_OK)

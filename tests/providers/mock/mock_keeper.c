@@ -4,7 +4,7 @@
  * until there are none. It runs between fork() and exec() of a host with threads: nothing here
  * allocates or takes a lock.
  */
-#include "mock.h"
+#include "mock_keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,24 +22,14 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct {
-    const MockLaunch *launch;
-    pid_t leader;
-    int control; /* -1 once the provider has left */
-    int out, err;
-    bool left;  /* the call is over: drain the pipes, and end with the last child */
-    bool ended; /* the sandbox ends: the leader's death is not its own */
-    char run_file[512];
-} Keeper;
-
-static void report(const Keeper *keeper, int kind, int value)
+void mock_keeper_report(const MockKeeper *keeper, int kind, int value)
 {
     MockReport message = {.kind = kind, .value = value};
     if (keeper->control >= 0)
         send(keeper->control, &message, sizeof message, MSG_NOSIGNAL);
 }
 
-static _Noreturn void leave(Keeper *keeper)
+_Noreturn void mock_keeper_leave(MockKeeper *keeper)
 {
     unlink(keeper->run_file);
     _exit(0);
@@ -70,8 +60,21 @@ struct dirent64_head {
     char name[];
 };
 
-static void signal_children(int number)
+/* Whether one of its parents is this process. */
+static bool is_below(const char *pid, pid_t self)
 {
+    pid_t parent = parent_of(pid);
+    char name[16];
+    for (int depth = 0; depth < 100 && parent > 1 && parent != self; depth++) {
+        snprintf(name, sizeof name, "%d", (int)parent);
+        parent = parent_of(name);
+    }
+    return parent == self;
+}
+
+int mock_keeper_signal(int number, bool deep)
+{
+    int count = 0;
     char buffer[8192] __attribute__((aligned(8)));
     pid_t self = getpid();
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -80,32 +83,33 @@ static void signal_children(int number)
         for (long at = 0; at < size;) {
             const struct dirent64_head *entry = (const void *)(buffer + at);
             at += entry->size;
-            if (entry->name[0] >= '1' && entry->name[0] <= '9' && parent_of(entry->name) == self)
-                kill((pid_t)atoi(entry->name), number);
+            if (entry->name[0] < '1' || entry->name[0] > '9')
+                continue;
+            if (deep ? is_below(entry->name, self) : parent_of(entry->name) == self)
+                count += kill((pid_t)atoi(entry->name), number) == 0;
         }
     }
     if (proc >= 0)
         close(proc);
+    return count;
 }
 
-/* Reaps what has ended. False when no child is left. */
-static bool reap(Keeper *keeper)
+bool mock_keeper_reap(MockKeeper *keeper)
 {
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid == keeper->leader && !keeper->ended)
-            report(keeper, MOCK_EXITED, status);
+            keeper->on_exit(keeper, status);
     }
     return !(pid < 0 && errno == ECHILD);
 }
 
-/* Children of the killed become our children, so this ends when none appears any more. */
-static bool kill_tree(Keeper *keeper)
+bool mock_keeper_kill(MockKeeper *keeper)
 {
     for (int round = 0; round < 3000; round++) {
-        signal_children(SIGKILL);
-        if (!reap(keeper))
+        mock_keeper_signal(SIGKILL, false);
+        if (!mock_keeper_reap(keeper))
             return true;
         nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
     }
@@ -160,46 +164,48 @@ static _Noreturn void run_command(const MockLaunch *launch)
     _exit(failed == ENOENT || failed == ENOTDIR ? 127 : 126);
 }
 
-static void begin(Keeper *keeper)
+void mock_keeper_begin(MockKeeper *keeper)
 {
     const MockLaunch *launch = keeper->launch;
     snprintf(keeper->run_file, sizeof keeper->run_file, "%s/%d", launch->run_dir, (int)getpid());
     int mark = open(keeper->run_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (mark < 0 || chdir(launch->cwd) != 0) {
-        report(keeper, MOCK_FAILED, errno);
-        leave(keeper);
+        mock_keeper_report(keeper, MOCK_FAILED, errno);
+        mock_keeper_leave(keeper);
     }
     close(mark);
     keeper->leader = fork();
     if (keeper->leader < 0) {
-        report(keeper, MOCK_FAILED, errno);
-        leave(keeper);
+        mock_keeper_report(keeper, MOCK_FAILED, errno);
+        mock_keeper_leave(keeper);
     }
     if (keeper->leader == 0)
         run_command(launch);
+    /* Whoever signals its group has to find one. */
+    while (getpgid(keeper->leader) == getpgrp())
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     close(launch->in);
     close(launch->out);
     close(launch->err);
-    report(keeper, MOCK_STARTED, 0);
+    mock_keeper_report(keeper, MOCK_STARTED, 0);
 }
 
 /* ---- the loop */
 
-static void obey(Keeper *keeper)
+static void obey(MockKeeper *keeper)
 {
     char order = 0;
     ssize_t size = recv(keeper->control, &order, 1, 0);
     if (size <= 0) { /* the host is gone; its command goes too */
-        kill_tree(keeper);
-        leave(keeper);
+        mock_keeper_kill(keeper);
+        mock_keeper_leave(keeper);
     }
     if (order == MOCK_ORDER_TERM) {
-        kill(-keeper->leader, SIGTERM);
-        signal_children(SIGTERM);
+        mock_keeper_signal(SIGTERM, true);
     } else if (order == MOCK_ORDER_KILL) {
-        bool all = kill_tree(keeper);
-        report(keeper, MOCK_KILLED, all ? 0 : 1);
-        leave(keeper);
+        bool all = mock_keeper_kill(keeper);
+        mock_keeper_report(keeper, MOCK_KILLED, all ? 0 : 1);
+        mock_keeper_leave(keeper);
     } else if (order == MOCK_ORDER_LEAVE) {
         close(keeper->control);
         keeper->control = -1;
@@ -207,20 +213,20 @@ static void obey(Keeper *keeper)
     }
 }
 
-static void take_signals(Keeper *keeper, int signals)
+static void take_signals(MockKeeper *keeper, int signals)
 {
     struct signalfd_siginfo info;
     if (read(signals, &info, sizeof info) != sizeof info)
         return;
     if (info.ssi_signo == SIGTERM) {
         keeper->ended = true;
-        kill_tree(keeper);
-        report(keeper, MOCK_GONE, 0);
-        leave(keeper);
+        mock_keeper_kill(keeper);
+        mock_keeper_report(keeper, MOCK_GONE, 0);
+        mock_keeper_leave(keeper);
     }
 }
 
-static void discard(int *fd)
+void mock_keeper_discard(int *fd)
 {
     char buffer[65536];
     if (read(*fd, buffer, sizeof buffer) <= 0) {
@@ -229,19 +235,29 @@ static void discard(int *fd)
     }
 }
 
-static _Noreturn void keep(const MockLaunch *launch)
+static void tell_exit(MockKeeper *keeper, int status)
 {
-    Keeper keeper = {.launch = launch,
-                     .control = launch->control,
-                     .out = launch->out_read,
-                     .err = launch->err_read};
+    mock_keeper_report(keeper, MOCK_EXITED, status);
+}
+
+int mock_keeper_signals(void)
+{
     sigset_t wanted;
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, SIGTERM);
-    int signals = signalfd(-1, &wanted, SFD_CLOEXEC);
-    begin(&keeper);
-    bool told_empty = false;
+    return signalfd(-1, &wanted, SFD_CLOEXEC);
+}
+
+static _Noreturn void keep(const MockLaunch *launch)
+{
+    MockKeeper keeper = {.launch = launch,
+                         .on_exit = tell_exit,
+                         .control = launch->control,
+                         .out = launch->out_read,
+                         .err = launch->err_read};
+    int signals = mock_keeper_signals();
+    mock_keeper_begin(&keeper);
     for (;;) {
         struct pollfd fds[] = {
             {.fd = keeper.control, .events = POLLIN},
@@ -249,12 +265,11 @@ static _Noreturn void keep(const MockLaunch *launch)
             {.fd = keeper.left ? keeper.out : -1, .events = POLLIN},
             {.fd = keeper.left ? keeper.err : -1, .events = POLLIN},
         };
-        bool has_children = reap(&keeper);
-        if (!has_children && !told_empty)
-            report(&keeper, MOCK_EMPTY, 0);
-        told_empty = !has_children;
+        bool has_children = mock_keeper_reap(&keeper);
+        if (!has_children)
+            mock_keeper_report(&keeper, MOCK_EMPTY, 0);
         if (!has_children && keeper.left)
-            leave(&keeper);
+            mock_keeper_leave(&keeper);
         if (poll(fds, 4, -1) <= 0)
             continue;
         if (fds[0].revents)
@@ -262,17 +277,26 @@ static _Noreturn void keep(const MockLaunch *launch)
         if (fds[1].revents)
             take_signals(&keeper, signals);
         if (fds[2].revents)
-            discard(&keeper.out);
+            mock_keeper_discard(&keeper.out);
         if (fds[3].revents)
-            discard(&keeper.err);
+            mock_keeper_discard(&keeper.err);
     }
 }
 
 /* Every descriptor but those the keeper works with: the host's must not live on in it. */
 static void close_others(const MockLaunch *launch)
 {
-    const int wanted[] = {launch->control, launch->in,       launch->out,
-                          launch->err,     launch->out_read, launch->err_read};
+    const MockSpawn *spawn = launch->spawn;
+    const int wanted[] = {launch->control,
+                          launch->in,
+                          launch->out,
+                          launch->err,
+                          launch->out_read,
+                          launch->err_read,
+                          spawn ? spawn->orders : -1,
+                          spawn ? spawn->input : -1,
+                          spawn ? spawn->files[0] : -1,
+                          spawn ? spawn->files[1] : -1};
     unsigned from = 0;
     for (;;) {
         unsigned next = ~0u;
@@ -305,6 +329,8 @@ int mock_keeper_fork(const MockLaunch *launch)
         signal(SIGCHLD, SIG_DFL);
         setsid();
         close_others(launch);
+        if (launch->spawn)
+            mock_keep_spawned(launch);
         keep(launch);
     }
     int status = 0;

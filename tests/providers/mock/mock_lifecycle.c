@@ -151,5 +151,9 @@ const sprov_ext_lifecycle mock_lifecycle = {
 
 const void *mock_get_extension(const char *id)
 {
+    if (id && strcmp(id, SPROV_EXT_PROCESSES) == 0)
+        return &mock_processes;
+    if (id && strcmp(id, SPROV_EXT_FILES) == 0)
+        return &mock_tree;
     return id && strcmp(id, SPROV_EXT_LIFECYCLE) == 0 ? &mock_lifecycle : NULL;
 }

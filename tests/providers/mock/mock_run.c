@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -45,37 +44,17 @@ static void hand_over(MockRun *run, const sprov_sink *sink, size_t size)
         end_command(run, MOCK_REFUSED);
 }
 
-static bool read_output(MockRun *run, int *fd, size_t most)
+static void read_output(MockRun *run, int *fd)
 {
-    ssize_t size = read(*fd, run->buffer, most < MOCK_CHUNK ? most : MOCK_CHUNK);
-    if (size < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
+    ssize_t size = read(*fd, run->buffer, MOCK_CHUNK); /* as much as a pipe holds */
     if (size <= 0) {
         close(*fd);
         *fd = -1;
-        return false;
+        return;
     }
     bool is_out = fd == &run->out;
     *(is_out ? &run->out_bytes : &run->err_bytes) += (uint64_t)size;
     hand_over(run, is_out ? run->request->stdout_sink : run->request->stderr_sink, (size_t)size);
-    return true;
-}
-
-/* What is in the pipes now; more may come from children that live on, and is not waited for. */
-static void drain(MockRun *run)
-{
-    int *fds[] = {&run->out, &run->err};
-    for (int i = 0; i < 2; i++) {
-        int left = 0;
-        if (*fds[i] < 0 || ioctl(*fds[i], FIONREAD, &left) != 0)
-            continue;
-        while (left > 0) {
-            uint64_t before = run->out_bytes + run->err_bytes;
-            if (!read_output(run, fds[i], (size_t)left))
-                break;
-            left -= (int)(run->out_bytes + run->err_bytes - before);
-        }
-    }
 }
 
 /* ---- input */
@@ -113,8 +92,7 @@ static void take_input(MockRun *run)
         close_input(run);
 }
 
-/* The host may have the default action for SIGPIPE: it must not see one of ours. */
-static ssize_t write_quietly(int fd, const void *data, size_t size)
+ssize_t mock_write_quietly(int fd, const void *data, size_t size)
 {
     sigset_t pipe_only;
     sigset_t before;
@@ -138,8 +116,8 @@ static void feed(MockRun *run)
         take_input(run);
         return;
     }
-    ssize_t size =
-        write_quietly(run->in, run->pending + run->pending_at, run->pending_size - run->pending_at);
+    ssize_t size = mock_write_quietly(run->in, run->pending + run->pending_at,
+                                      run->pending_size - run->pending_at);
     if (size > 0)
         run->pending_at += (size_t)size;
     else if (errno != EAGAIN && errno != EINTR)
@@ -241,9 +219,9 @@ static void step(MockRun *run)
     if (poll(fds, COUNT, next_step(run)) < 0)
         return;
     if (fds[OUT].revents)
-        read_output(run, &run->out, MOCK_CHUNK);
+        read_output(run, &run->out);
     if (fds[ERR].revents)
-        read_output(run, &run->err, MOCK_CHUNK);
+        read_output(run, &run->err);
     if (fds[SOURCE].revents)
         run->source_waits = false;
     if (fds[IN].revents & POLLERR)
@@ -254,18 +232,14 @@ static void step(MockRun *run)
         hear(run);
 }
 
+/* Output that was printed before the end is there when the end is told, and is read first. */
 void mock_run(MockRun *run)
 {
-    do {
-        run->is_over = run->is_gone;
-        while (!run->is_over) {
-            check_time(run);
-            if (!run->is_over)
-                step(run);
-        }
-        drain(run);
-        /* A sink may refuse the last bytes; then children that live on are ended after all. */
-    } while (run->ending != MOCK_GOING && !run->kill_ordered && !run->is_gone);
+    while (!run->is_over) {
+        check_time(run);
+        if (!run->is_over)
+            step(run);
+    }
     if (!run->kill_ordered)
         order(run, MOCK_ORDER_LEAVE);
 }

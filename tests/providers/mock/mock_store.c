@@ -167,6 +167,7 @@ bool mock_store_kill(const char *dir)
         left = sweep_keepers(run, false);
     }
     free(run);
+    mock_processes_clear(dir);
     return left == 0;
 }
 
