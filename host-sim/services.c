@@ -286,8 +286,12 @@ static int32_t give_access(void *ctx, sprov_text_fn emit, void *emit_ctx)
     return emit_object(access, emit, emit_ctx);
 }
 
-void hs_services_offer_repository(HsServices *services, const char *clone_url)
+void hs_services_offer_repository(HsServices *services, const json_t *definition)
 {
+    const json_t *repository = json_object_get(definition, "repository");
+    const char *clone_url = json_string_value(json_object_get(repository, "cloneUrl"));
+    if (!clone_url)
+        return;
     g_free(services->clone_url);
     services->clone_url = g_strdup(clone_url);
     services->callbacks.repository_access = give_access;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <glib.h>
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "sandbox_provider.h"
@@ -31,9 +32,9 @@ void hs_services_clear(HsServices *services);
 /* The names to ask for in secret_env, or NULL when there are none. */
 const char *const *hs_services_secret_names(const HsServices *services);
 
-/* From now on repository_access answers with this URL, and with the secret GH_TOKEN if one was
- * given. */
-void hs_services_offer_repository(HsServices *services, const char *clone_url);
+/* From now on repository_access answers with the cloneUrl of {"repository": {...}}, and with the
+ * secret GH_TOKEN if one was given; any other definition, or none, changes nothing. */
+void hs_services_offer_repository(HsServices *services, const json_t *definition);
 
 /* One line of the host itself, under topic "host-sim". */
 void hs_log(const HsServices *services, sprov_log_level level, const char *format, ...)

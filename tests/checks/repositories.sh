@@ -89,6 +89,13 @@ check 'the token is in no process list' nothing_found "$work/processes"
 check 'nor in the image, nor in what we told' \
     nothing_found "$work/history" "$work/inspect" "$work/inside" "$work/last.err"
 
+box=repository-$$
+boots() { "$host" start "${open[@]}" --id "$box" -o "{\"template\":$(cat "$work/private.json")}" "$@" > "$work/gone" 2> "$work/last.err"; }
+denied() { ! boots && grep -qF 'git:' "$work/last.err"; }
+check 'a sandbox of the repository asks for it without a token in vain' denied
+check 'and with it finds the template' boots --secret GH_TOKEN=env:TOKEN
+"$host" rm "${open[@]}" "$box"
+
 # --------------------------------------------------------------------------------- describe
 
 "$host" template describe "${open[@]}" --sha "$main" "$work/main.json" > "$work/described"
