@@ -16,15 +16,15 @@ work=$(mktemp -d)
 run=$$-$(date +%s)
 tls=$SPROV_ENGINES/shared/templates-$$
 index=
+up=()
 
 cleanup() {
     [ -z "$index" ] || kill "$index"
-    for engine in $engines; do
+    for engine in "${up[@]}"; do
         tests/engines/down "$engine"
     done
     rm -rf "$work" "$tls"
 }
-engines=
 trap cleanup EXIT
 
 # --------------------------------------------------------------------------- certificates
@@ -120,7 +120,7 @@ all_of_it() {
 
 for engine in ${ENGINES:-20.10 26.1}; do
     tls_port=$(free_port)
-    engines="$engines $engine"
+    up+=("$engine")
     own_engine "$engine" -D -H "tcp://127.0.0.1:$tls_port" --tlsverify --tlscacert "$tls/ca.pem" \
         --tlscert "$tls/server.pem" --tlskey "$tls/serverkey.pem" || exit 1
     export ENGINE_LOG=$SPROV_ENGINES/$engine/log
