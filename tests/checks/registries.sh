@@ -61,11 +61,16 @@ docker-registry serve "$work/config.yml" > "$work/registry.log" 2>&1 &
 children+=($!)
 listens "$port" || die "the registry does not listen: $(tail -n 3 "$work/registry.log")"
 
+# An image with a layer that the engine will not have any more.
+printf '{"baseImage":"busybox:latest","operations":[{"method":"runCmd","args":["echo %s; head -c 3000000 /dev/urandom > /noise"]}]}' \
+    "$work" > "$work/noise.json"
+noise=$("$host" build "${open[@]}" "$work/noise.json" 2> "$work/gone") || die "no image to offer: $(cat "$work/gone")"
+
 # offer NAME: an image that only the registry has.
 offer() {
     local auth
     auth=$(printf '{"username":"robot","password":"%s"}' "$password" | base64 -w0 | tr '+/' '-_')
-    engine_api "/images/busybox:latest/tag?repo=127.0.0.1:$port/$1&tag=latest" -X POST -o "$work/gone"
+    engine_api "/images/$noise/tag?repo=127.0.0.1:$port/$1&tag=latest" -X POST -o "$work/gone"
     engine_api "/images/127.0.0.1:$port/$1/push?tag=latest" -X POST -H "X-Registry-Auth: $auth" -o "$work/push"
     engine_api "/images/127.0.0.1:$port/$1:latest?noprune=1" -X DELETE -o "$work/gone"
     ! grep -q '"error"' "$work/push" || die "the registry takes no image: $(tail -n 1 "$work/push")"
@@ -73,6 +78,7 @@ offer() {
 offer base
 offer other
 offer box
+"$host" templates rm "${open[@]}" "$noise"
 
 # --------------------------------------------------------------------------------- builds
 
@@ -113,7 +119,8 @@ check 'without a login the base image is not to be had' fails_with "127.0.0.1:$p
 check 'nor with a wrong one' fails_with "127.0.0.1:$port/other" other.json --login "127.0.0.1:$port=env:WRONG"
 check 'nor with one for another registry' \
     fails_with "127.0.0.1:$port/other" other.json --login "127.0.0.1=env:RIGHT"
-check 'with it the template is built' build base.json "${right[@]}"
+check 'with it the template is built' build base.json "${right[@]}" --progress json
+check 'and what comes of the base image is told' grep -q '"type":"build-layer".*"layer":".*sha256:' "$work/last.err"
 printf 'robot:%s\n' "$password" > "$work/file"
 check 'with one of a file, asking for a newer base, too' \
     build other.json --login "127.0.0.1:$port=file:$work/file" -o '{"pull":true}'
