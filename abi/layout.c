@@ -11,6 +11,7 @@
 #include "ext/files.h"
 #include "ext/templates.h"
 #include "ext/provider.h"
+#include "ext/host.h"
 
 #define STRUCT(type, size)                                                                         \
     _Static_assert(sizeof(type) == (size) && (size) <= 4096, #type " has another size")
@@ -293,3 +294,10 @@ MEMBER(sprov_ext_provider, struct_size, 0, 4);
 MEMBER(sprov_ext_provider, reserved, 4, 4);
 MEMBER(sprov_ext_provider, info, 8, 8);
 MEMBER(sprov_ext_provider, prune, 16, 8);
+
+/* ext/host.h */
+
+STRUCT(sprov_host_secrets, 16);
+MEMBER(sprov_host_secrets, struct_size, 0, 4);
+MEMBER(sprov_host_secrets, reserved, 4, 4);
+MEMBER(sprov_host_secrets, secret, 8, 8);

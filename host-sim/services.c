@@ -266,6 +266,24 @@ static int32_t give_login(void *ctx, const char *registry, sprov_text_fn emit, v
     return emit_object(login, emit, emit_ctx);
 }
 
+/* What the provider itself needs is for no command. */
+static int32_t give_to_provider(void *ctx, const char *name, sprov_text_fn emit, void *emit_ctx)
+{
+    HsServices *services = ctx;
+    for (guint i = 0; i < services->secrets->len; i++) {
+        HsSecret *secret = services->secrets->pdata[i];
+        if (strcmp(secret->name, name) == 0)
+            g_ptr_array_remove(services->secret_names, secret->name);
+    }
+    return find_secret(services, name, emit, emit_ctx);
+}
+
+static const void *extension(void *ctx, const char *id)
+{
+    const HsServices *services = ctx;
+    return strcmp(id, SPROV_HOST_SECRETS) == 0 ? &services->host_secrets : NULL;
+}
+
 /* ----------------------------------------------------------------------- repository */
 
 static void take_token(void *ctx, const char *text, size_t size)
@@ -299,7 +317,8 @@ void hs_services_offer_repository(HsServices *services, const json_t *definition
 
 const char *const *hs_services_secret_names(const HsServices *services)
 {
-    return services->secrets->len ? (const char *const *)services->secret_names->pdata : NULL;
+    return services->secret_names->len > 1 ? (const char *const *)services->secret_names->pdata
+                                           : NULL;
 }
 
 /* ----------------------------------------------------------------- the tables */
@@ -309,6 +328,7 @@ bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_
 {
     *services = (HsServices){
         .host = SPROV_INIT(sprov_host),
+        .host_secrets = SPROV_INIT(sprov_host_secrets),
         .callbacks = SPROV_INIT(sprov_callbacks),
         .cancel = SPROV_INIT(sprov_cancel),
         .log_level = log_level,
@@ -322,6 +342,8 @@ bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_
     services->host.name = "host-sim";
     services->host.version = HS_VERSION;
     services->host.log = write_log;
+    services->host.get_extension = extension;
+    services->host_secrets.secret = give_to_provider;
     services->callbacks.ctx = services;
     services->callbacks.secret = find_secret;
     if (!add_secrets(services->secrets, "--secret", secrets, error) ||

@@ -9,10 +9,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "sandbox_provider.h"
+#include "ext/host.h"
 
 typedef struct {
     sprov_host host;
+    sprov_host_secrets host_secrets;
     sprov_callbacks callbacks;
     sprov_cancel cancel; /* fired by the first SIGINT, SIGTERM or SIGHUP */
     sprov_log_level log_level;

@@ -60,6 +60,23 @@ bool hs_parse_seconds(const char *text, gint64 *ret_ms, GError **error)
     return true;
 }
 
+bool hs_parse_age(const char *text, gint64 *ret_ms, GError **error)
+{
+    static const struct {
+        char unit;
+        gint64 ms;
+    } units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
+    char *end = NULL;
+    guint64 n = g_ascii_strtoull(text, &end, 10);
+    for (gsize i = 0; i < G_N_ELEMENTS(units) && g_ascii_isdigit(*text); i++) {
+        if (*end == units[i].unit && end[1] == '\0' && n <= (guint64)(G_MAXINT64 / units[i].ms)) {
+            *ret_ms = (gint64)n * units[i].ms;
+            return true;
+        }
+    }
+    return hs_fail(error, HS_USAGE, "\"%s\" is no age: give a number with s, m, h or d, like 12h", text);
+}
+
 bool hs_parse_mode(const char *text, guint32 *ret_mode, GError **error)
 {
     guint64 mode = g_ascii_strtoull(text, NULL, 8);

@@ -16,6 +16,9 @@ const char *hs_nearest(const char *word, const char *const *known);
 /* Seconds, also with a fraction, to milliseconds: at least 1, or -1 (no limit) for 0. */
 bool hs_parse_seconds(const char *text, gint64 *ret_ms, GError **error);
 
+/* "90s", "30m", "12h" or "7d" to milliseconds. */
+bool hs_parse_age(const char *text, gint64 *ret_ms, GError **error);
+
 /* Octal permission bits, 1 to 0777. */
 bool hs_parse_mode(const char *text, guint32 *ret_mode, GError **error);
 

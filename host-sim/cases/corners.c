@@ -132,7 +132,8 @@ typedef struct {
 static gpointer run_until_cancelled(gpointer data)
 {
     Cancelled *one = data;
-    sprov_exec_request request = case_command("echo begun; sleep 3; echo end");
+    sprov_exec_request request = case_command(one->cancel ? "echo begun; sleep 60; echo end"
+                                                          : "echo begun; sleep 3; echo end");
     sprov_call call = SPROV_INIT(sprov_call);
     call.cancel = one->cancel;
     one->ran = case_exec(case_shared(), &request, &call);

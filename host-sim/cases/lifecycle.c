@@ -95,6 +95,10 @@ static void starts_on_demand(void)
     CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 0);
     CHECK_STATUS(exec_with(sandbox, 0), SPROV_OK);
     CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_START | SPROV_CALL_NO_CREATE), SPROV_OK);
+    /* It runs, so handles that never started it need not start it either. */
+    sprov_sandbox *second = case_handle(case_id(sandbox), NULL, NULL);
+    CHECK_STATUS(exec_with(second, SPROV_CALL_NO_START), SPROV_OK);
+    CHECK_STATUS(exec_with(manual, 0), SPROV_OK);
     CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 1);
 }
 
@@ -367,6 +371,11 @@ static void reconnects(void)
     CHECK_INT(start(second), SPROV_START_CONNECTED);
     CHECK_TEXT(case_sh(second, "cat kept").out, token);
     CHECK(!can_list() || case_count_listed(case_id(first)) == 1);
+    /* What one makes is there for the other, who had missed it. */
+    CaseBytes bytes;
+    CHECK_STATUS(case_try_read(second, "later", &bytes), SPROV_E_NOT_FOUND);
+    put(first, "later", token);
+    CHECK_TEXT(case_read(second, "later"), token);
     case_release(second);
     CHECK_TEXT(case_sh(first, "cat kept").out, token);
 }

@@ -170,14 +170,16 @@ static gpointer write_versions(gpointer data)
 static void readers_see_one_version(void)
 {
     const char *path = case_text("%s/file", case_folder(case_shared()));
-    case_write(case_shared(), path, case_bytes("aaa"), 0);
+    g_autofree char *first = g_strnfill(100000, 'a');
+    case_write(case_shared(), path, case_bytes(first), 0);
     GThread *threads[3];
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         threads[i] = case_thread(write_versions, (gpointer)path);
     Ran ran = case_sh(case_shared(),
-                      "i=0; while [ $i -lt 30 ]; do n=$(tr -s a-z < '%s' | wc -c); "
-                      "[ $n = 1 ] || echo mixed; i=$((i+1)); done",
-                      path);
+                      "i=0; while [ $i -lt 30 ]; do cat '%s' > '%s.seen'; "
+                      "n=$(tr -s a-z < '%s.seen' | wc -c) k=$(wc -c < '%s.seen'); "
+                      "[ $n = 1 ] && [ $k = 100000 ] || echo mixed; i=$((i+1)); done",
+                      path, path, path, path);
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
     CHECK_TEXT(ran.out, "");

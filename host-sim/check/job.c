@@ -163,20 +163,16 @@ static bool run_here(Job *job, const CheckSetup *setup, const char *run_one, con
     return true;
 }
 
-bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const char *subject,
-               gint64 limit_ms, GError **error)
+bool job_spawn(Job *job, char **argv, gint64 limit_ms, GError **error)
 {
-    if (setup->in_process)
-        return run_here(job, setup, run_one, subject, error);
     int records[2];
     int output[2];
     if (pipe2(records, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0)
         return hs_fail(error, SPROV_E_EXHAUSTED, "no pipe for a case: %s", g_strerror(errno));
-    g_autoptr(GPtrArray) argv = arguments(setup, run_one, subject);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
-        become_child((char **)argv->pdata, records[1], output[1]);
+        become_child(argv, records[1], output[1]);
     close(records[1]);
     close(output[1]);
     if (pid < 0)
@@ -193,6 +189,15 @@ bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const cha
                  .records = g_string_new(NULL),
                  .output = g_string_new(NULL)};
     return true;
+}
+
+bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const char *subject,
+               gint64 limit_ms, GError **error)
+{
+    if (setup->in_process)
+        return run_here(job, setup, run_one, subject, error);
+    g_autoptr(GPtrArray) argv = arguments(setup, run_one, subject);
+    return job_spawn(job, (char **)argv->pdata, limit_ms, error);
 }
 
 /* Descriptors of a child that went wild may never end: no more than is there now is read. */

@@ -48,6 +48,9 @@ typedef struct Job {
 bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const char *subject,
                gint64 limit_ms, GError **error);
 
+/* The same with any arguments of this program, in a process of its own. */
+bool job_spawn(Job *job, char **argv, gint64 limit_ms, GError **error);
+
 /* Reads what there is; true once the child has ended, and then the verdict stands. */
 bool job_step(Job *job);
 

@@ -13,13 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COMPLAINT_MOST 4096
+#define COMPLAINT_MOST 8192
 #define LINE_MOST 300
 
 struct SprChild {
     int pid_fd; /* -1 where the kernel has none, or the host reaped it already */
     int complaint_fd;
-    GString *complaint; /* its end */
+    GString *complaint; /* its beginning and its end */
 };
 
 static bool fail_descriptor(GError **error)
@@ -91,26 +91,48 @@ static void hear_complaint(SprChild *child)
     while ((n = read(child->complaint_fd, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR)) {
         if (n > 0)
             g_string_append_len(child->complaint, bytes, n);
-        if (child->complaint->len > COMPLAINT_MOST)
-            g_string_erase(child->complaint, 0, (gssize)(child->complaint->len - COMPLAINT_MOST));
+        if (child->complaint->len > COMPLAINT_MOST) /* beginning and end stay */
+            g_string_erase(child->complaint, COMPLAINT_MOST / 2,
+                           (gssize)(child->complaint->len - COMPLAINT_MOST));
     }
+}
+
+/* Whether a line says anything: ssh frames some of what it prints. */
+static bool has_words(const char *line)
+{
+    while (*line && !g_ascii_isalnum(*line))
+        line++;
+    return *line != '\0';
+}
+
+/* Its lines behind one another; the first and the last of them where all are too long. */
+static char *join(GPtrArray *lines)
+{
+    g_ptr_array_add(lines, NULL);
+    g_autofree char *all = g_strjoinv("; ", (char **)lines->pdata);
+    const char *last = lines->pdata[lines->len - 2];
+    if (g_utf8_strlen(all, -1) <= LINE_MOST)
+        return g_steal_pointer(&all);
+    g_autofree char *end = g_utf8_substring(last, 0, MIN(g_utf8_strlen(last, -1), LINE_MOST / 2));
+    g_autofree char *begin = g_utf8_substring(all, 0, LINE_MOST - g_utf8_strlen(end, -1));
+    return g_strdup_printf("%s ... %s", begin, end);
 }
 
 char *spr_child_complaint(SprChild *child)
 {
     hear_complaint(child);
     g_autofree char *text = g_utf8_make_valid(child->complaint->str, -1);
-    g_strchomp(text);
-    char *line = strrchr(text, '\n');
-    line = line ? line + 1 : text;
-    for (char *p = line; *p; p++) {
-        if (g_ascii_iscntrl(*p))
-            *p = ' ';
+    g_auto(GStrv) all = g_strsplit_set(text, "\r\n", -1);
+    g_autoptr(GPtrArray) lines = g_ptr_array_new();
+    for (char **line = all; *line; line++) {
+        for (char *p = *line; *p; p++) {
+            if (g_ascii_iscntrl(*p))
+                *p = ' ';
+        }
+        if (has_words(g_strstrip(*line)))
+            g_ptr_array_add(lines, *line);
     }
-    g_strstrip(line);
-    if (!*line)
-        return NULL;
-    return g_utf8_substring(line, 0, MIN(g_utf8_strlen(line, -1), LINE_MOST));
+    return lines->len > 0 ? join(lines) : NULL;
 }
 
 void spr_child_end(SprChild *child)

@@ -21,7 +21,8 @@ bool spr_child_start(const char *const *argv, int fd, SprChild **ret_child, GErr
  * caller's. */
 bool spr_child_talk(const char *const *argv, int *ret_fd, SprChild **ret_child, GError **error);
 
-/* The last line it wrote to its standard error so far, or NULL: one line of valid UTF-8. */
+/* What it wrote to its standard error so far, or NULL: its lines as one of valid UTF-8, the first
+ * and the last of them where there are many. */
 char *spr_child_complaint(SprChild *child);
 
 /* Kills it at once, waits for its end, and frees. NULL does nothing. */

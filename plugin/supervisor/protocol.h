@@ -30,6 +30,7 @@
     (UINT64_C(1) << 1)                            /* DIAL, and on what it dialed PIPES and DISCARD \
                                                    */
 #define SPR_WIRE_FEATURE_INPUT (UINT64_C(1) << 2) /* on what it dialed, SPR_WIRE_RUN_INPUT */
+#define SPR_WIRE_FEATURE_VISIT (UINT64_C(1) << 3) /* S: RETIRE. C: it only visits: is no use */
 
 /* "C:" is sent by the client, "S:" by the server. Types below 64 open or use a channel; an
  * unknown type ends the connection, so both sides send only what HELLO agreed on. */
@@ -85,6 +86,10 @@ typedef enum {
     /* C: before HELLO, by a relay of the program itself: with two descriptors from which and to
      *    which all further frames go. No answer; the socket stays open as long as they do */
     SPR_WIRE_LEND = 20,
+    /* C: nothing. S: DONE with value the connections, visits aside, and the commands and processes
+     *    of which anything lives. When that is 0, who connects has to wait for a few seconds: the
+     *    sandbox may be removed meanwhile */
+    SPR_WIRE_RETIRE = 21,
 
     /* S: u64 process, u32 pid; 0 for one that could not be run and has ended with 127 or 126 */
     SPR_WIRE_STARTED = 64,

@@ -7,6 +7,7 @@ extern "C" {
 #endif
 #include "ext/archive.h"
 #include "ext/files.h"
+#include "ext/host.h"
 #include "ext/lifecycle.h"
 #include "ext/processes.h"
 #include "ext/provider.h"

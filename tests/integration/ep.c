@@ -17,7 +17,8 @@
 
 #define LABEL "sprov-test-run"
 #define RUN_VARIABLE "SPROV_TEST_RUN"
-#define MODE_VARIABLE "SPROV_TEST_SUPERVISOR" /* the option "supervisor", where a test sets none */
+#define MODE_VARIABLE "SPROV_TEST_SUPERVISOR" /* the option "supervisor", where a test sets none   \
+                                               */
 
 /* ------------------------------------------------------------------- small things */
 
@@ -191,6 +192,27 @@ char *ep_container(const char *id)
 {
     char *list = list_containers("mastra.sandbox.id", id);
     return next_container(&list);
+}
+
+static const char *escape_all(const char *text)
+{
+    const char *escaped = "";
+    for (; *text; text++)
+        escaped = ep_format("%s%%%02X", escaped, (unsigned char)*text);
+    return escaped;
+}
+
+char *ep_image(const char *entrypoint)
+{
+    char *name = ep_format("sprov-test-%s", ep_new_id()), *made;
+    cr_assert_eq(ep_engine("POST", "/containers/create", "{\"Image\":\"busybox:latest\"}", &made),
+                 201);
+    char *id = ep_format("%.64s", strstr(made, "\"Id\":\"") + 6);
+    char *commit = ep_format("/commit?container=%s&repo=%s&tag=1&changes=%s", id, name,
+                             escape_all(ep_format("ENTRYPOINT %s", entrypoint)));
+    cr_assert_eq(ep_engine("POST", commit, "{}", NULL), 201);
+    cr_assert_eq(ep_engine("DELETE", ep_format("/containers/%s", id), NULL, NULL), 204);
+    return ep_format("%s:1", name);
 }
 
 /* ------------------------------------------------------------------- the whole run */

@@ -119,6 +119,9 @@ int ep_engine(const char *method, const char *path, const char *json, char **ret
 int ep_count(const char *id);
 char *ep_container(const char *id);
 
+/* An image of BusyBox with this entrypoint, a JSON list; removed by DELETE /images/<its name>. */
+char *ep_image(const char *entrypoint);
+
 /* -------------------------------------------------------------------------- else */
 
 char *ep_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,5 +1,6 @@
-/* What users of the reference met as limitations, L1 to L38 of its description, each as it is here.
- * docs/parity.md says where those stand that are not in this file. */
+/* What users of the reference met as limitations, L1 to L38 of its description, each as it is here:
+ * files and states. Those of commands and processes are in test_limits_processes.c, those that need
+ * a fault on the engine's socket in test_wire_*.c; docs/parity.md says where each stands. */
 #include "ep.h"
 
 #include <criterion/criterion.h>
@@ -155,6 +156,24 @@ Test(limitation, L16_a_stopped_sandbox_runs_the_next_command)
     ep_destroy(&box);
 }
 
+Test(limitation, L17_what_others_did_to_a_sandbox_is_noticed_by_the_next_call)
+{
+    EpBox box = ep_box(NULL);
+    ep_start(box.sandbox);
+    char *path = ep_format("/containers/%s", ep_container(box.id));
+    cr_assert_eq(ep_engine("POST", ep_format("%s/kill", path), NULL, NULL), 204);
+    cr_expect_eq(ep_start(box.sandbox), SPROV_START_CONNECTED);
+    cr_expect_str_eq(ep_ask(box.sandbox, "echo up"), "up");
+    cr_assert_eq(ep_engine("DELETE", ep_format("%s?force=1", path), NULL, NULL), 204);
+    cr_expect_eq(ep_start(box.sandbox), SPROV_START_CREATED);
+    path = ep_format("/containers/%s", ep_container(box.id));
+    cr_assert_eq(ep_engine("DELETE", ep_format("%s?force=1", path), NULL, NULL), 204);
+    cr_expect_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+    cr_expect(strstr(info(&box), "\"status\":\"stopped\""));
+    cr_expect_eq(ep_start(box.sandbox), SPROV_START_CREATED);
+    ep_destroy(&box);
+}
+
 Test(limitation, L19_a_corrected_sandbox_of_the_same_id_starts_after_a_failed_one)
 {
     EpBox box = ep_box("\"command\":[\"/nope\"]");
@@ -225,4 +244,28 @@ Test(limitation, L35_a_stop_takes_no_ten_seconds)
     cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
     cr_expect_lt(ep_now() - since, 9);
     ep_destroy(&box);
+}
+
+/* As docs/embedding.md has it: the hooks are the host's, and none of them keeps a call from being
+ * made. */
+static sprov_status end_with_hook(EpBox *box, EpRun *hook,
+                                  sprov_status (*end)(sprov_sandbox *, const sprov_call *,
+                                                      sprov_error *))
+{
+    *hook = ep_sh(box->sandbox, "echo hook; exit 9");
+    return end(box->sandbox, NULL, NULL);
+}
+
+Test(limitation, L38_a_hook_that_fails_keeps_no_sandbox_from_being_stopped_or_destroyed)
+{
+    EpBox box = ep_box(NULL);
+    EpRun hook;
+    ep_start(box.sandbox);
+    cr_expect_eq(end_with_hook(&box, &hook, ep_lifecycle()->stop), SPROV_OK);
+    cr_expect_eq(hook.result.exit_code, 9);
+    cr_expect(strstr(info(&box), "\"status\":\"stopped\""));
+    cr_expect_eq(end_with_hook(&box, &hook, ep_api()->destroy), SPROV_OK);
+    cr_expect_eq(hook.result.exit_code, 9);
+    cr_expect_eq(ep_count(box.id), 0);
+    ep_leave(&box);
 }

@@ -1,7 +1,10 @@
 /* An engine that is not there, or is none: a typed error of one line, in time, and no signal. */
 #include "ep.h"
 
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +49,18 @@ static int listen_at(const char *path, int backlog)
     return fd;
 }
 
+static int listen_by_tcp(int *ret_port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    cr_assert_eq(listen(fd, 16), 0);
+    cr_assert_eq(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    *ret_port = ntohs(at.sin_port);
+    return fd;
+}
+
 Test(no_engine, is_told_with_its_socket_and_the_way_out_within_a_second)
 {
     char *folder = new_folder();
@@ -83,7 +98,7 @@ typedef struct {
 
 typedef struct {
     Manner manner;
-    int listener, stop[2];
+    int listener, port, stop[2];
     pthread_t thread;
     char *folder, *path;
 } Impostor;
@@ -134,13 +149,13 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-static Impostor *impostor_new(const Manner *manner)
+static Impostor *impostor_new(const Manner *manner, bool by_tcp)
 {
     Impostor *im = (Impostor *)ep_random(sizeof *im);
     im->manner = *manner;
     im->folder = new_folder();
     im->path = ep_format("%s/s", im->folder);
-    im->listener = listen_at(im->path, 16);
+    im->listener = by_tcp ? listen_by_tcp(&im->port) : listen_at(im->path, 16);
     cr_assert_eq(pipe(im->stop), 0);
     cr_assert_eq(pthread_create(&im->thread, NULL, serve, im), 0);
     return im;
@@ -159,7 +174,7 @@ static void impostor_end(Impostor *im)
 /* start() at it within ms milliseconds. */
 static sprov_error start_at(const Manner *manner, int64_t ms)
 {
-    Impostor *im = impostor_new(manner);
+    Impostor *im = impostor_new(manner, false);
     sprov_provider *provider = ep_open_at(ep_format("unix://%s", im->path));
     sprov_sandbox *sandbox = ep_create(provider, ep_new_id(), NULL);
     sprov_call call = SPROV_INIT(sprov_call);
@@ -245,4 +260,114 @@ Test(no_engine, that_never_accepts_is_left_at_the_deadline)
     close(listener);
     unlink(path);
     rmdir(folder);
+}
+
+/* ------------------------------------------------------------------------- its texts */
+
+static void take_text(void *ctx, const char *text, size_t size)
+{
+}
+
+#define GO_400 "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+#define NGINX_400                                                                                  \
+    "HTTP/1.1 400 Bad Request\r\nContent-Length: 71\r\nConnection: close\r\n\r\n"                  \
+    "<html>The plain HTTP request was sent to HTTPS port</html>             "
+#define SSH_BANNER "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"
+
+/* What an address that means something else is answered with names it and what to write. */
+Test(no_engine, behind_a_wrong_port_is_told_with_the_way_out)
+{
+    static const struct {
+        Manner manner;
+        const char *scheme, *more, *reason, *shown, *way;
+        sprov_status status;
+    } cases[] = {
+        {{.answer = GO_400}, "http", "", "wants-tls", "tcp://", "https://", SPROV_E_UNAVAILABLE},
+        {{.answer = NGINX_400},
+         "tcp",
+         "",
+         "wants-tls",
+         "tcp://",
+         "DOCKER_TLS_VERIFY",
+         SPROV_E_UNAVAILABLE},
+        {{.answer = SSH_BANNER},
+         "tcp",
+         "",
+         "not-http",
+         "tcp://",
+         "is it a Docker engine",
+         SPROV_E_IO},
+        {{.answer = TLS_ALERT, .size = sizeof TLS_ALERT - 1},
+         "tcp",
+         "",
+         "not-http",
+         "tcp://",
+         "https://",
+         SPROV_E_IO},
+        {{.answer = SSH_BANNER},
+         "https",
+         "",
+         "not-tls",
+         "https://",
+         "look at the port",
+         SPROV_E_UNAVAILABLE},
+        {{.answer = GO_400},
+         "https",
+         "",
+         "not-tls",
+         "https://",
+         "look at the port",
+         SPROV_E_UNAVAILABLE},
+        {{.answer = NULL, .hold = true},
+         "tcp",
+         ",\"timeout\":100",
+         "engine-silent",
+         "tcp://",
+         "100 ms of config \"timeout\"",
+         SPROV_E_TIMEOUT},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Impostor *im = impostor_new(&cases[i].manner, true);
+        sprov_provider *provider = NULL;
+        sprov_error error = SPROV_INIT(sprov_error);
+        char *config = ep_format("{\"host\":\"%s://127.0.0.1:%d\",\"environment\":false%s}",
+                                 cases[i].scheme, im->port, cases[i].more);
+        cr_assert_eq(ep_api()->open(NULL, config, &provider, &error), SPROV_OK, "%s",
+                     error.message);
+        sprov_status status = ep_lifecycle()->list(provider, NULL, take_text, NULL, &error);
+        cr_expect_eq(status, cases[i].status, "case %zu: %d %s", i, status, error.message);
+        cr_expect_str_eq(error.reason, cases[i].reason, "case %zu: %s", i, error.message);
+        cr_expect(strstr(error.message, ep_format("%s127.0.0.1:%d", cases[i].shown, im->port)),
+                  "case %zu: %s", i, error.message);
+        cr_expect(strstr(error.message, cases[i].way), "case %zu: %s", i, error.message);
+        cr_expect_null(strchr(error.message, '\n'));
+        cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+        impostor_end(im);
+    }
+}
+
+Test(no_engine, at_a_path_that_is_no_socket_is_told_as_such)
+{
+    char *folder = new_folder(), *file = ep_format("%s/file", folder);
+    close(open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    check_unreachable(file, "that is a file, no socket");
+    check_unreachable(folder, "that is a folder, no socket");
+    unlink(file);
+    rmdir(folder);
+}
+
+Test(no_engine, by_ssh_is_told_with_the_command_to_try)
+{
+    sprov_provider *provider = NULL;
+    sprov_error error = SPROV_INIT(sprov_error);
+    int port = 0;
+    cr_assert_eq(close(listen_by_tcp(&port)), 0); /* nobody is there any more */
+    char *config = ep_format("{\"host\":\"ssh://me@127.0.0.1:%d\",\"environment\":false}", port);
+    cr_assert_eq(ep_api()->open(NULL, config, &provider, &error), SPROV_OK, "%s", error.message);
+    cr_expect_eq(ep_lifecycle()->list(provider, NULL, take_text, NULL, &error),
+                 SPROV_E_UNAVAILABLE);
+    cr_expect(strstr(error.message, "ssh") &&
+                  strstr(error.message, ep_format("ssh -p %d me@127.0.0.1 docker version", port)),
+              "%s", error.message);
+    cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }

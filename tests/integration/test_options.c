@@ -59,25 +59,9 @@ Test(options, of_network_shm_and_devices_hold_inside)
     ep_destroy(&box);
 }
 
-/* An image whose entrypoint would end at once. */
-static char *image_with_entrypoint(void)
+Test(options, L34_an_entrypoint_replaces_that_of_the_image)
 {
-    char *name = ep_format("sprov-test-%s", ep_new_id()), *made;
-    cr_assert_eq(ep_engine("POST", "/containers/create", "{\"Image\":\"busybox:latest\"}", &made),
-                 201);
-    char *id = ep_format("%.64s", strstr(made, "\"Id\":\"") + 6);
-    char *commit =
-        ep_format("/commit?container=%s&repo=%s&tag=1&changes=ENTRYPOINT%%20%%5B%%22false"
-                  "%%22%%5D",
-                  id, name);
-    cr_assert_eq(ep_engine("POST", commit, "{}", NULL), 201);
-    cr_assert_eq(ep_engine("DELETE", ep_format("/containers/%s", id), NULL, NULL), 204);
-    return ep_format("%s:1", name);
-}
-
-Test(options, an_entrypoint_replaces_that_of_the_image)
-{
-    char *image = image_with_entrypoint();
+    char *image = ep_image("[\"false\"]");
     static const struct {
         const char *more;
         const char *runs;
@@ -86,8 +70,7 @@ Test(options, an_entrypoint_replaces_that_of_the_image)
         {"\"entrypoint\":[],\"supervisor\":\"off\"", "sleep infinity"},
         {"\"entrypoint\":[\"sleep\"],\"command\":[\"7123\"]", "sleep 7123"},
         {"\"entrypoint\":[\"sleep\",\"7124\"],\"supervisor\":\"off\"", "sleep 7124"},
-        {"\"entrypoint\":[\"env\"],\"command\":[\"sleep\",\"7125\"],\"init\":false",
-         "sleep 7125"},
+        {"\"entrypoint\":[\"env\"],\"command\":[\"sleep\",\"7125\"],\"init\":false", "sleep 7125"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         EpBox box = ep_box(ep_format("\"image\":\"%s\",%s", image, rows[i].more));
@@ -109,7 +92,7 @@ Test(options, of_the_user_and_its_group_hold_for_commands_and_files)
 }
 
 /* The example of the reference's README: one volume twice, beside "volumes". */
-Test(options, one_volume_read_only_and_a_part_of_it_writable)
+Test(options, L2_one_volume_read_only_and_a_part_of_it_writable)
 {
     const char *volume = ep_new_id(), *other = ep_new_id();
     char *more = ep_format(
@@ -188,14 +171,63 @@ Test(options, that_the_engine_cannot_give_fail_the_start_and_leave_nothing)
          "image-not-found", "localhost:1/sprov/none:1"},
         {"\"pullPolicy\":\"never\",\"platform\":\"linux/s390x\"", SPROV_E_NOT_FOUND,
          "image-not-found", "linux/s390x"},
-        {"\"runtime\":\"no-such-runtime\"", SPROV_E_INVALID_ARGUMENT, "engine-refused",
-         "no-such-runtime"},
-        {"\"devices\":[\"/dev/no-such-device\"]", SPROV_E_INTERNAL, "start-failed",
-         "no-such-device"},
-        {"\"gpus\":\"all\"", SPROV_E_INTERNAL, "start-failed", "gpu"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check_refused(rows[i].more, rows[i].status, rows[i].reason, rows[i].says);
+}
+
+/* What the engine's own words would leave to guess. */
+Test(options, that_the_engine_refuses_are_named_with_their_value)
+{
+    static const struct {
+        const char *more, *named;
+    } rows[] = {
+        {"\"capDrop\":[\"NOPE\"]", "capDrop[0] \"NOPE\": the engine says: "},
+        {"\"capAdd\":[\"NET_ADMIN\",\"NOPE\"]", "capAdd[1] \"NOPE\": the engine says: "},
+        {"\"securityOpt\":[\"nope=1\"]", "securityOpt[0] \"nope=1\": the engine says: "},
+        {"\"securityOpt\":[\"seccomp=nope\"]", "securityOpt[0] \"seccomp=nope\": the container "},
+        {"\"runtime\":\"no-such-runtime\"", "runtime \"no-such-runtime\": the engine says: "},
+        {"\"devices\":[\"/dev/no-such-device\"]", "devices[0] \"/dev/no-such-device\": "},
+        {"\"gpus\":\"all\"", "gpus \"all\": the container "},
+        {"\"volumes\":{\"bad name!\":\"/x\"}", "volumes[\"bad name!\"] \"/x\": the engine says: "},
+        {"\"volumes\":{\"/tmp\":\"/x:nope\"}", "volumes[\"/tmp\"] \"/x:nope\": the engine says: "},
+        {"\"volumes\":{\"/tmp\":\"/proc\"}", "volumes[\"/tmp\"] \"/proc\": the container "},
+        {"\"mounts\":[{\"type\":\"bind\",\"source\":\"/no/such\",\"target\":\"/x\"}]",
+         "mounts[0].source \"/no/such\": the engine says: "},
+        {"\"tmpfs\":{\"/x\":\"nope=1\"}", "tmpfs[\"/x\"] \"nope=1\": the container "},
+        {"\"tmpfs\":{\"/x\":\"size=nope\"}", "tmpfs[\"/x\"] \"size=nope\": the container "},
+        {"\"memory\":1024", "memory 1024: the engine says: "},
+        {"\"memorySwap\":1048576", "memorySwap 1048576: the engine says: "},
+        {"\"cpus\":100000", "cpus 100000: the engine says: "},
+        {"\"cpuQuota\":10", "cpuQuota 10: the engine says: "},
+        {"\"cpuPeriod\":10", "cpuPeriod 10: the engine says: "},
+        {"\"ulimits\":[{\"name\":\"nope\",\"soft\":1,\"hard\":1}]", "ulimits[0].name \"nope\": "},
+        {"\"workingDirectory\":\"/etc/passwd/x\"", "workingDirectory \"/etc/passwd/x\": "},
+        {"\"command\":[\"/nope\"],\"init\":false", "command[0] \"/nope\": the container "},
+        {"\"image\":\"BAD NAME\"", "image \"BAD NAME\": the engine says: "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check_refused(rows[i].more, SPROV_E_INVALID_ARGUMENT, "option-refused", rows[i].named);
+    check_refused("\"network\":\"no-such-net\"", SPROV_E_NOT_FOUND, "option-refused",
+                  "network \"no-such-net\": the container ");
+    check_refused("\"user\":\"nobodyatall\"", SPROV_E_NOT_FOUND, "no-such-user",
+                  "user \"nobodyatall\": the container ");
+}
+
+/* An engine takes a profile where nothing of its kernel would hold anybody to it. */
+Test(options, for_a_security_module_that_is_not_there_are_refused)
+{
+    char *info = NULL;
+    cr_assert_eq(ep_engine("GET", "/info", NULL, &info), 200);
+    if (!strstr(info, "name=apparmor"))
+        check_refused("\"securityOpt\":[\"apparmor=docker-default\"]", SPROV_E_UNSUPPORTED,
+                      "option-ignored", "securityOpt[0] \"apparmor=docker-default\"");
+    if (!strstr(info, "name=selinux"))
+        check_refused("\"securityOpt\":[\"no-new-privileges\",\"label=level:s0\"]",
+                      SPROV_E_UNSUPPORTED, "option-ignored", "securityOpt[1] \"label=level:s0\"");
+    EpBox box = ep_box("\"securityOpt\":[\"apparmor=unconfined\",\"label=disable\"]");
+    ep_start(box.sandbox);
+    ep_destroy(&box);
 }
 
 Test(options, pull_policy_always_fails_where_a_local_image_would_do)
@@ -247,13 +279,13 @@ static EpBox logged_box(Log *log, const char *id, const char *more)
     "\"memory\":268435456,\"pidsLimit\":64,\"readonlyRootfs\":true,\"capDrop\":[\"net_raw\"],"     \
     "\"capAdd\":[\"CAP_SYS_PTRACE\"],\"securityOpt\":[\"no-new-privileges:true\"],"                \
     "\"ulimits\":[{\"name\":\"nofile\",\"soft\":1024,\"hard\":2048}],"                             \
-    "\"tmpfs\":{\"/tmp\":\"size=1m,mode=1777\"},\"env\":{\"A\":\"1\"},\"user\":\"0\","            \
+    "\"tmpfs\":{\"/tmp\":\"size=1m,mode=1777\"},\"env\":{\"A\":\"1\"},\"user\":\"0\","             \
     "\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/m\",\"readOnly\":false},"                       \
     "{\"type\":\"volume\",\"target\":\"/v\",\"volumeOptions\":{\"noCopy\":false}}],"               \
     "\"volumes\":{\"/tmp\":\"/host:ro\"},\"network\":\"none\",\"init\":true,\"cpus\":0.5,"         \
     "\"workingDirectory\":\"/tmp/w/\",\"command\":[\"sleep\",\"7200\"],\"shmSize\":1048576"
 
-Test(warnings, of_a_reconnect_name_what_differs_and_nothing_that_does_not)
+Test(warnings, L22_of_a_reconnect_name_what_differs_and_nothing_that_does_not)
 {
     static const char *const modes[] = {"\"supervisor\":\"auto\"", "\"supervisor\":\"off\""};
     for (int i = 0; i < 2; i++) {

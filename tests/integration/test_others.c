@@ -102,7 +102,7 @@ Test(others, without_auto_start_a_lost_sandbox_is_told_and_not_started)
     ep_destroy(&box);
 }
 
-Test(others, a_paused_sandbox_is_told_and_resumed_by_start)
+Test(others, L18_a_paused_sandbox_is_told_and_resumed_by_start)
 {
     EpBox box = started();
     sprov_error error = SPROV_INIT(sprov_error);

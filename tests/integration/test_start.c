@@ -210,7 +210,7 @@ Test(start, a_failed_one_says_why_and_leaves_no_container)
         {"\"image\":\"localhost:1/sprov/none:1\"", SPROV_E_NOT_FOUND, "image-not-found",
          "localhost:1/sprov/none:1"},
         {"\"command\":[\"/nope\"]", SPROV_E_NOT_READY, "main-process-ended", "/nope"},
-        {"\"command\":[\"/nope\"],\"init\":false", SPROV_E_INVALID_ARGUMENT, "start-failed",
+        {"\"command\":[\"/nope\"],\"init\":false", SPROV_E_INVALID_ARGUMENT, "option-refused",
          "/nope"},
         {"\"command\":[\"true\"]", SPROV_E_NOT_READY, "main-process-ended", "code 0"},
         {"\"command\":[\"sh\",\"-c\",\"echo because >&2; exit 3\"]", SPROV_E_NOT_READY,
@@ -220,6 +220,37 @@ Test(start, a_failed_one_says_why_and_leaves_no_container)
     };
     for (size_t i = 0; i < sizeof failed / sizeof failed[0]; i++)
         check_failed_start(&failed[i]);
+}
+
+Test(start, that_an_image_s_own_entrypoint_ends_at_once_is_a_failed_one)
+{
+    static const char *const modes[] = {"", ",\"supervisor\":\"off\"", ",\"init\":false"};
+    char *image = ep_image("[\"sh\",\"-c\",\"sleep 0.1; echo because >&2; exit 3\"]");
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        char *more = ep_format("\"image\":\"%s\"%s", image, modes[i]);
+        FailedStart failed = {more, SPROV_E_NOT_READY, "main-process-ended", "because"};
+        check_failed_start(&failed);
+        failed.says = "code 3";
+        check_failed_start(&failed);
+    }
+    cr_expect_eq(ep_engine("DELETE", ep_format("/images/%s", image), NULL, NULL), 200);
+}
+
+Test(start, that_ends_at_once_is_told_of_a_container_that_was_there_too)
+{
+    EpBox box =
+        ep_box("\"command\":[\"sh\",\"-c\",\"test -e /ran && sleep 0.1 && echo again && exit "
+               "5; touch /ran; exec sleep 7126\"]");
+    sprov_error error = SPROV_INIT(sprov_error);
+    ep_start(box.sandbox);
+    ep_ask(box.sandbox, "while [ ! -e /ran ]; do sleep 0.05; done");
+    cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+    cr_expect_eq(ep_api()->start(box.sandbox, NULL, NULL, &error), SPROV_E_NOT_READY);
+    cr_expect_str_eq(error.reason, "main-process-ended", "%s", error.message);
+    cr_expect(strstr(error.message, "code 5") && strstr(error.message, "again"), "%s",
+              error.message);
+    cr_expect_eq(ep_count(box.id), 1);
+    ep_destroy(&box);
 }
 
 Test(start, the_handle_of_a_failed_one_starts_later)

@@ -46,7 +46,7 @@ static bool is_restarting(void *ctx)
     "\"supervisor\":\"off\",\"command\":[\"sh\",\"-c\",\"while ! test -e /tmp/end; do sleep 0.1; " \
     "done\"]"
 
-Test(states, of_a_sandbox_that_restarts_again_and_again_are_told)
+Test(states, L18_of_a_sandbox_that_restarts_again_and_again_are_told)
 {
     EpBox box = ep_box(ENDS_WHEN_TOLD);
     sprov_error error = SPROV_INIT(sprov_error);
@@ -69,7 +69,7 @@ Test(states, of_a_sandbox_that_restarts_again_and_again_are_told)
 
 /* ---------------------------------------------------------------------- made by nobody here */
 
-Test(states, a_handle_that_never_started_destroys_and_stops_what_has_its_id)
+Test(states, L23_a_handle_that_never_started_destroys_and_stops_what_has_its_id)
 {
     EpBox maker = ep_box(NULL);
     ep_start(maker.sandbox);

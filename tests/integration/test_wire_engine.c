@@ -427,7 +427,22 @@ Test(wire_engine, a_second_start_makes_no_create_and_a_local_image_is_not_pulled
     px_destroy(&box);
 }
 
-Test(wire_engine, nothing_but_the_name_is_in_the_address_of_a_create)
+Test(wire_engine, the_supervisor_s_volume_is_looked_at_once)
+{
+    EpBox box = px_box(NULL);
+    ep_start(box.sandbox);
+    cr_assert_geq(px_count("HEAD /containers/*/archive"), 1);
+    px_forget();
+    sprov_sandbox *other = ep_create(box.provider, ep_format("%s-2", box.id), NULL);
+    cr_expect_str_eq(ep_ask(other, "echo works"), "works");
+    cr_expect_eq(px_count("HEAD /containers/*/archive"), 0);
+    cr_expect_eq(px_count("POST /containers/*/start"), 1);
+    cr_assert_eq(ep_api()->destroy(other, NULL, NULL), SPROV_OK);
+    ep_api()->release(other);
+    px_destroy(&box);
+}
+
+Test(wire_engine, L1_nothing_but_the_name_is_in_the_address_of_a_create)
 {
     EpBox box = px_box(PX_PLAIN ",\"env\":{\"TOKEN\":\"hunter2\"},\"name\":\"wire-create-name\"");
     json_auto_t *log = NULL;

@@ -100,9 +100,9 @@ Test(wire_exec, a_connection_dropped_between_two_frames_is_an_error_too)
     EpBox box = px_plain();
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         px_set("[{" START ",'do':'drop','at':'body','after':15,'nth':1}]");
-        EpRun run = px_run(&box, 20000,
-                           ep_format("printf partial; sleep 0.2; echo more; echo more; exit %d",
-                                     codes[i]));
+        EpRun run =
+            px_run(&box, 20000,
+                   ep_format("printf partial; sleep 0.2; echo more; echo more; exit %d", codes[i]));
         cr_assert(run.status != SPROV_OK || run.result.exit_code == codes[i]);
         cr_assert_neq(run.status, SPROV_OK, "exit %d", codes[i]);
         px_is_error(run.status, &run.error, SPROV_E_IO, "");
@@ -146,7 +146,7 @@ static const struct {
     {"a length of 4 GiB", "\1\0\0\0\377\377\377\377hi", 10, ""},
     {"a frame without bytes", "\1\0\0\0\0\0\0\0", 8, ""},
     {"the end within a header", "\1\0\0\0\0", 5, ""},
-    {"the end within a frame", "\1\0\0\0\0\0\0\11hi", 10, "hi"},
+    {"the end within a frame", "\1\0\0\0\0\0\0\11hi", 10, ""},
     {"a good frame and a bad one", "\1\0\0\0\0\0\0\2hi\1\0\0\0\177\0\0\0", 18, "hi"},
     {"no frames at all", "hello world, hello", 18, ""},
     {"nothing", "", 0, ""},
@@ -164,6 +164,7 @@ Test(wire_exec, frames_that_make_no_sense_are_an_error_within_five_seconds)
         cr_assert_neq(run.status, SPROV_OK, "%s: success", bad_streams[i].what);
         px_is_error(run.status, &run.error, SPROV_E_IO, "");
         cr_assert_str_eq(run.out.data, bad_streams[i].out, "%s", bad_streams[i].what);
+        cr_assert_eq(run.err.size, 0, "%s", bad_streams[i].what);
         px_within(began, 5);
     }
     px_leave(&box);
@@ -271,15 +272,23 @@ Test(wire_exec, informational_heads_before_an_upgrade_and_a_long_head_are_no_obs
     "OCI runtime exec failed: exec failed: unable to start container process: waiting for init "   \
     "preliminary setup: read init-p: connection reset by peer: unknown\r\n"
 
+/* What an engine sends as the command's output, in a frame of it, when it starts nothing; in
+ * base64. */
+static char *engine_says(const char *text)
+{
+    GByteArray *bytes = g_byte_array_new();
+    const guint8 head[8] = {1, 0, 0, 0, 0, 0, (guint8)(strlen(text) >> 8), (guint8)strlen(text)};
+    g_byte_array_append(bytes, head, sizeof head);
+    g_byte_array_append(bytes, (const guint8 *)text, (guint)strlen(text));
+    char *base64 = g_base64_encode(bytes->data, bytes->len);
+    g_byte_array_unref(bytes);
+    return base64;
+}
+
 /* So often the runtime gives up before the command runs. */
 static void cut_starts(int times)
 {
-    GByteArray *bytes = g_byte_array_new();
-    const guint8 head[8] = {1, 0, 0, 0, 0, 0, 0, sizeof CUT - 1};
-    g_byte_array_append(bytes, head, sizeof head);
-    g_byte_array_append(bytes, (const guint8 *)CUT, sizeof CUT - 1);
-    g_autofree char *base64 = g_base64_encode(bytes->data, bytes->len);
-    g_byte_array_unref(bytes);
+    g_autofree char *base64 = engine_says(CUT);
     px_set("[{" START ",'times':%d,'do':'answer','status':101,'body':{'base64':'%s'}},"
            "{" INSPECT ",'times':%d,'do':'rewrite',"
            "'body':'{`Running`:false,`ExitCode`:126,`Pid`:0}'}]",
@@ -299,6 +308,113 @@ Test(wire_exec, a_start_that_the_runtime_broke_off_is_repeated_once)
     run = px_run(&box, 20000, "echo x");
     px_is_error(run.status, &run.error, SPROV_E_EXHAUSTED, "no process could be started");
     cr_assert_eq(px_count("POST /exec/*/start"), 2);
+    px_leave(&box);
+}
+
+Test(wire_exec, a_start_that_broke_off_because_the_sandbox_ended_is_told_as_that)
+{
+    EpBox box = px_plain();
+    g_autofree char *base64 = engine_says(CUT);
+    px_set("[{" START ",'do':'answer','status':101,'body':{'base64':'%s'}},"
+           "{" INSPECT ",'do':'rewrite','body':'{`Running`:false,`ExitCode`:126,`Pid`:0}'},"
+           "{'method':'POST','path':'/containers/*/wait','do':'delay','ms':200},"
+           "{'method':'POST','path':'/containers/*/wait','do':'answer','body':'{`StatusCode`:0}'}]",
+           base64);
+    EpRun run = px_run(&box, 20000, "echo x");
+    px_is_error(run.status, &run.error, SPROV_E_NOT_READY, "start it again");
+    cr_expect(run.error.flags & SPROV_ERROR_SANDBOX_GONE);
+    cr_expect_eq(run.out.size, 0);
+    px_leave(&box);
+}
+
+/* --------------------------------------------------------------- text that is no output */
+
+/* What engines sent in place of output, and one that nobody knows yet. */
+static const char *const engine_texts[] = {
+    "Container 8f1e is not running\r\n",
+    "container 8f1e9f21 not running\r\n",
+    "cannot exec in a stopped state: unknown\r\n",
+    "Container 8f1e is paused, unpause the container before exec\r\n",
+    "OCI runtime exec failed: exec failed: unable to start container process: boom: unknown\r\n",
+    "the engine of the future has its own words\r\n",
+};
+
+/* And how the record of an exec comes that was never started: as it is on both engines; with the
+ * container gone; not at all; never. */
+static const char *const records[] = {
+    "'do':'rewrite','body':'{`Running`:false,`ExitCode`:null,`Pid`:0}'",
+    "'do':'rewrite','body':'{`Running`:false,`ExitCode`:126,`Pid`:0}'",
+    "'do':'answer','status':404,'body':'{`message`:`No such exec instance`}'",
+    "'do':'answer','status':500,'body':'{`message`:`on fire`}'",
+    "'do':'drop','at':'answer'",
+    "'do':'stall','at':'answer'",
+};
+
+static void check_no_output(EpBox *box, const char *text, const char *record, int size)
+{
+    g_autofree char *base64 = engine_says(text);
+    double began = ep_now();
+    px_set("[{" START ",'do':'answer','status':101,'body':{'base64':'%s'}},"
+           "{" START ",'do':'split','sizes':[%d]},{" INSPECT ",%s}]",
+           base64, size, record);
+    EpRun run = px_run(box, 2000, "echo x");
+    cr_expect_eq(run.out.size + run.err.size, 0, "\"%s\" and \"%s\" with %s", run.out.data,
+                 run.err.data, record);
+    cr_expect_eq(run.result.out_bytes + run.result.err_bytes, 0);
+    cr_expect_neq(run.status, SPROV_OK);
+    px_is_error(run.status, &run.error, run.status, "");
+    px_within(began, 15);
+}
+
+Test(wire_exec, text_of_the_engine_is_never_output_whatever_it_says_and_however_its_record_comes)
+{
+    EpBox box = px_plain();
+    for (size_t i = 0; i < sizeof engine_texts / sizeof *engine_texts; i++)
+        check_no_output(&box, engine_texts[i], records[i % 2], i < 3 ? 3 : 100000);
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++)
+        check_no_output(&box, engine_texts[i % 2 * 5], records[i], i < 3 ? 100000 : 3);
+    px_leave(&box);
+}
+
+/* The record of an exec whose container ended before its start has no exit code, ever. */
+Test(wire_exec, that_the_sandbox_ended_before_the_command_is_told_as_that)
+{
+    EpBox box = px_plain();
+    g_autofree char *base64 = engine_says(engine_texts[0]);
+    px_set("[{" START ",'do':'answer','status':101,'body':{'base64':'%s'}},{" INSPECT ",%s}]",
+           base64, records[0]);
+    double began = ep_now();
+    EpRun run = px_run(&box, 20000, "echo x");
+    px_is_error(run.status, &run.error, SPROV_E_NOT_READY, "start it again");
+    cr_expect(run.error.flags & SPROV_ERROR_SANDBOX_GONE);
+    px_within(began, 10);
+    px_leave(&box);
+}
+
+/* It looks like the engine's own, and a process printed it. */
+Test(wire_exec, one_line_of_a_command_that_ends_as_the_engine_s_do_is_output)
+{
+    EpBox box = px_plain();
+    static const char *const commands[] = {"printf 'Container x is not running\\r\\n'",
+                                           "printf 'Container x is not running\\r\\n'; sleep 1"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        px_set("[{" START ",'do':'split','sizes':[%d]}]", i == 0 ? 5 : 100000);
+        EpRun run = px_run(&box, 20000, commands[i]);
+        cr_expect_eq(run.status, SPROV_OK, "%s", run.error.message);
+        cr_expect_str_eq(run.out.data, "Container x is not running\r\n");
+    }
+    px_set("[{" START ",'do':'drop','at':'body','after':36,'nth':1}]");
+    EpRun run = px_run(&box, 20000, "printf 'Container x is not running\\r\\n'; sleep 5; echo");
+    px_is_error(run.status, &run.error, SPROV_E_IO, "");
+    cr_expect_str_eq(run.out.data, "Container x is not running\r\n");
+    px_set("[]");
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "printf 'one line\\r\\n'; sleep 60";
+    request.run_timeout_ms = 1000;
+    run = ep_run(box.sandbox, &request, NULL);
+    cr_expect_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED, "%s",
+                 run.error.message);
+    cr_expect_str_eq(run.out.data, "one line\r\n");
     px_leave(&box);
 }
 

@@ -8,6 +8,8 @@
 /* Beyond the call's own deadline a call may take so long: 10 s for the kill and for what else has
  * to be tidied up, and the rest for a slow machine. */
 #define BEYOND 13
+/* An engine that does not answer is asked once, for 2 s, and then nothing is tidied up. */
+#define BEYOND_SILENT 8
 
 /* All but the streams that are open falls silent behind the first exec. */
 #define FROZEN_AFTER_FIRST_EXEC                                                                    \
@@ -215,7 +217,7 @@ static void ends_in_time(Limited *l, size_t which, const char *rules)
                  ep_now() - began);
 }
 
-Test(wire_limits, an_engine_that_never_answers_ends_every_call_by_its_deadline)
+Test(wire_limits, L26_an_engine_that_never_answers_ends_every_call_by_its_deadline)
 {
     Limited l = {.box = px_box(PX_PLAIN)};
     ep_start(l.box.sandbox);
@@ -226,6 +228,37 @@ Test(wire_limits, an_engine_that_never_answers_ends_every_call_by_its_deadline)
     px_clear();
     ep_start(l.box.sandbox);
     px_destroy(&l.box);
+}
+
+/* What a failed call would tidy up is left where the engine answers nothing any more. */
+Test(wire_limits, an_engine_that_falls_silent_costs_no_tidying)
+{
+    static const struct {
+        size_t which;
+        const char *rules;
+    } cases[] = {
+        {5, "[{'path':'/containers/*/start','do':'stall'},{'method':'DELETE','do':'stall'},"
+            "{'path':'/_ping','do':'stall'}]"},
+        {5, "[{'path':'/containers/create','do':'stall','at':'answer'},"
+            "{'path':'/containers/*/json','do':'stall'},{'path':'/_ping','do':'stall'}]"},
+        {2, "[{'method':'PUT','path':'/containers/*/archive','do':'stall'},"
+            "{'path':'/containers/*/exec','skip':1,'do':'stall'},{'path':'/_ping','do':'stall'},"
+            "{'method':'HEAD','do':'stall'}]"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Limited l = {.box = px_box(PX_PLAIN),
+                     .call = SPROV_INIT(sprov_call),
+                     .error = SPROV_INIT(sprov_error)};
+        if (cases[i].which == 2)
+            ep_start(l.box.sandbox);
+        cr_assert_eq(call_list(&l), SPROV_OK, "%s", l.error.message);
+        double began = ep_now();
+        ends_in_time(&l, cases[i].which, cases[i].rules);
+        px_within(began, 1 + BEYOND_SILENT);
+        px_clear();
+        ep_start(l.box.sandbox);
+        px_destroy(&l.box);
+    }
 }
 
 Test(wire_limits, a_start_that_has_to_create_ends_by_its_deadline_and_leaves_nothing)

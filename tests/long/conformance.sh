@@ -34,8 +34,7 @@ run() { # NAME OPTIONS ARGUMENT...: a run of the suite as one test point
 }
 
 run "docker-$api" '' --level 3 --profile "host-sim/profiles/docker-$api.json"
-run "docker-$api-plain" ',"supervisor":"off"' --level 3 --profile "host-sim/profiles/docker-$api-plain.json" \
-    --known-failures tests/long/plain.known
+run "docker-$api-plain" ',"supervisor":"off"' --level 3 --profile "host-sim/profiles/docker-$api-plain.json"
 for seed in 1 2 3 4 5; do
     run "shuffled-$seed" '' --level 2 --shuffle "$seed"
 done

@@ -157,11 +157,44 @@ check 'the first level passes over unix' passes_level_1 "$over_unix"
 check 'the first level passes over tcp' passes_level_1 "$over_tcp"
 check 'the first level passes over TLS' passes_level_1 "$over_tls"
 check 'the first level passes over ssh' passes_level_1 "$over_ssh"
+
+# builds CONFIG: a template with a secret, by a session beside the build
+builds() {
+    local id sum
+    sum=$(printf %s "secret-$$" | sha256sum | cut -d' ' -f1)
+    printf '{"baseImage":"debian:bookworm-slim","operations":[{"method":"setEnvs","args":[{"RUN":"%s"}]},%s]}' "$RANDOM-$$" \
+        '{"method":"runWithSecrets","args":["printf %s \"$SECRET\" | sha256sum > /sum && grep '"$sum"' /sum",{"secrets":["SECRET"],"output":"/sum"}]}' \
+        > "$work/template.json"
+    id=$(SECRET=secret-$$ "$host" build --provider "$provider" --config "$1" "$work/template.json" 2> "$work/build.err") &&
+        "$host" templates rm --provider "$provider" --config "$1" "$id" 2>> "$work/build.err" && return 0
+    tail -n 5 "$work/build.err" | sed 's/^/# /'
+    return 1
+}
+
+for transport in unix tcp tls ssh; do
+    name=over_$transport
+    check "a template with a secret is built over $transport" builds "${!name}"
+done
 for transport in tcp tls ssh; do
     name=over_$transport plain='{"image":"debian:bookworm-slim","supervisor":"off"}'
     check "input ends by half-close over $transport, by an exec of the engine" \
         bash -c 'head -c 3000000 /dev/zero | "$0" run --provider "$1" --config "$2" --id "$3" --options "$4" -c "wc -c" | grep -qx 3000000' \
         "$host" "$provider" "${!name}" "half-$$-$transport" "$plain"
+done
+
+# As a host may be: no room on the stack, signals that nobody waits for, no standard input.
+poor_host() {
+    (
+        ulimit -s 128
+        env --ignore-signal=CHLD --ignore-signal=PIPE "$host" run --provider "$provider" --config "$1" \
+            --id "poor-$$-$RANDOM" --options '{"image":"debian:bookworm-slim","transport":"stream"}' -c 'echo reached' <&-
+    ) > "$work/run.out" 2> "$work/run.err" && grep -qx reached "$work/run.out" && return 0
+    sed 's/^/# /' "$work/run.err"
+    return 1
+}
+for transport in tcp tls ssh; do
+    name=over_$transport
+    check "a host with 128 KiB of stack and ignored signals gets there over $transport" poor_host "${!name}"
 done
 
 # ------------------------------------------------------------ the environment and contexts
@@ -171,6 +204,9 @@ cp "$tls/client.pem" "$work/cert.pem"
 cp "$tls/client-key.pem" "$work/key.pem"
 check 'DOCKER_TLS_VERIFY and DOCKER_CERT_PATH reach an engine by TLS' \
     runs '{}' "DOCKER_HOST=tcp://127.0.0.1:$tls_port" DOCKER_TLS_VERIFY=1 "DOCKER_CERT_PATH=$work"
+check 'a key that the host answers for and no file holds reaches one too' \
+    runs '{"host":"tcp://localhost:'"$tls_port"'","ca":"'"$tls"'/ca.pem","cert":"'"$tls"'/client.pem","keySecret":"ENGINE_KEY"}' \
+    "ENGINE_KEY=$(cat "$tls/client-key.pem")"
 export DOCKER_CONFIG=$work/docker
 docker context create own --docker \
     "host=tcp://127.0.0.1:$tls_port,ca=$work/ca.pem,cert=$work/cert.pem,key=$work/key.pem" > /dev/null 2>&1
@@ -204,18 +240,23 @@ check 'without an authority only the systems count' refused '{"host":"https://12
 check 'an expired certificate is refused' refused "$(tls_to "$expired_port" ca client client)" 'has expired' 5
 check 'a certificate for another name is refused' refused "$(tls_to "$elsewhere_port" ca client client)" 'for another address' 5
 check 'a client of another authority is refused by the engine' \
-    refused "$(tls_to "$tls_port" ca stranger stranger)" 'refuses our client certificate' 5
+    refused "$(tls_to "$tls_port" ca stranger stranger)" \
+    "https://127.0.0.1:$tls_port: it refuses our client certificate ($tls/stranger.pem with $tls/stranger-key.pem)" 5
 check 'a client without a certificate is refused by the engine' \
     refused '{"host":"https://127.0.0.1:'"$tls_port"'","ca":"'"$tls"'/ca.pem"}' 'wants a client certificate' 5
 check 'the key of another certificate is refused' refused "$(tls_to "$tls_port" ca client stranger)" 'belongs to another certificate' 5
 check 'plain text on a TLS port is refused' refused "$(tls_to "$text_port" ca client client)" 'does not speak TLS' 5
 check 'TLS before 1.2 is refused' refused "$(tls_to "$old_port" ca client client)" 'no TLS of version 1.2 or later' 5
-check 'clear text to a TLS port is refused' refused '{"host":"http://127.0.0.1:'"$tls_port"'"}' HTTPS 5
+check 'clear text to a TLS port is refused' refused '{"host":"http://127.0.0.1:'"$tls_port"'"}' \
+    "tcp://127.0.0.1:$tls_port wants HTTPS" 5
+check 'a port that speaks something else is told' refused '{"host":"tcp://127.0.0.1:'"$ssh_port"'"}' 'does not speak HTTP' 5
 check 'a port where nobody listens is named' refused '{"host":"tcp://127.0.0.1:1"}' 'tcp://127.0.0.1:1 (Connection refused)' 5
 check 'a host that does not exist is named' refused '{"host":"tcp://no.such.host.invalid:2375"}' no.such.host.invalid 15
-check 'a TLS port that never says a word is given up' refused "$(tls_to "$deaf_port" ca client client)" 'timed out' 30
+check 'a TLS port that never says a word is given up' refused "$(tls_to "$deaf_port" ca client client)" 'took the connection and said nothing' 30
 check 'ssh with a wrong key is refused in its words' \
     refused "${over_ssh%/ssh*}/ssh-wrong-key\"}" 'Permission denied' 15
+check 'and the command to try is told' refused "${over_ssh%/ssh*}/ssh-wrong-key\"}" \
+    "ssh -F $work/ssh-wrong-key -p $ssh_port root@127.0.0.1 docker version" 15
 check 'ssh to a host of another key is refused in its words' \
     refused "${over_ssh%/ssh*}/ssh-wrong-host\"}" 'Host key verification failed' 15
 check 'ssh to a machine whose engine is not there is told in dockers words' \
@@ -223,10 +264,31 @@ check 'ssh to a machine whose engine is not there is told in dockers words' \
 
 # --------------------------------------------------------------------- what leaks nowhere
 
-leaks_nothing() {
-    ! grep -rqF -e "$(sed -n 2p "$tls/client-key.pem")" "$work"/*.out "$work"/*.err "$work"/err "$work"/sshd.log &&
-        ! grep -qsF 'PRIVATE KEY' "$work"/*.out "$work"/*.err
+# The log of everything, what processes are called by, and an error, while the key is in use.
+use_key_in_sight() {
+    local id=endpoints-$$-key open=(--provider "$provider" --log-level debug --config
+        '{"host":"tcp://localhost:'"$tls_port"'","ca":"'"$tls"'/ca.pem","cert":"'"$tls"'/client.pem","keySecret":"ENGINE_KEY"}')
+    ENGINE_KEY=$(cat "$tls/client-key.pem") "$host" run "${open[@]}" --id "$id" \
+        --options '{"image":"debian:bookworm-slim","transport":"stream"}' -c 'sleep 2; exit 0' > "$work/key.out" 2> "$work/key.err" &
+    while kill -0 $! 2> /dev/null; do
+        cat /proc/[0-9]*/cmdline >> "$work/ps.out" 2> /dev/null
+        sleep 0.1
+    done
+    wait $! || return 1
+    ENGINE_KEY=$(cat "$tls/stranger-key.pem") "$host" exec "${open[@]}" --id "$id" -c true >> "$work/key.out" 2>> "$work/key.err" && return 1
+    grep -q 'debug: engine' "$work/key.err" && grep -q 'another certificate' "$work/key.err"
 }
+
+leaks_nothing() {
+    local name form
+    for name in client stranger; do
+        for form in "$(sed -n 2p "$tls/$name-key.pem")" 'PRIVATE KEY' \
+            "$(openssl pkey -in "$tls/$name-key.pem" -outform DER | od -An -v -tx1 -j 36 -N 24 | tr -d ' \n')"; do
+            ! grep -rqsiF -e "$form" "$work"/*.out "$work"/*.err "$work"/err "$work"/sshd.log || return 1
+        done
+    done
+}
+check 'a key that the host answers for is used' use_key_in_sight
 check 'no key is in any output' leaks_nothing
 check 'no ssh is left behind' bash -c '! grep -lszF "$0" /proc/[0-9]*/cmdline | grep -v "/$$/" | xargs -r grep -lsF dial-stdio' "$work/ssh"
 echo "1..$count"

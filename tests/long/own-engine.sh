@@ -6,6 +6,8 @@
 . tests/packages.sh
 
 export SPROV_ENGINES=/var/tmp/sprov-own SPROV_BRIDGE_PREFIX=brown SPROV_BRIDGE_NET=10
+# Where both the engine and we see it, so that sandboxes are reached by socket.
+export XDG_STATE_HOME=$SPROV_ENGINES/shared/state
 
 # own_engine NAME ARGUMENT...: brings it up anew with these arguments for dockerd and sets
 # DOCKER_HOST; what the shared engine of that name has made already is copied.

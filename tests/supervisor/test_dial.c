@@ -285,6 +285,23 @@ Test(dial, a_frozen_program_is_noticed_and_begins_nothing_when_it_goes_on)
     cr_expect_neq(access(path, F_OK), 0, "it ran");
 }
 
+/* Nobody waits for the confirmation of what cannot come. */
+Test(dial, a_program_that_freezes_in_a_command_is_asked_about_when_its_time_is_over)
+{
+    SprSupervisor *own = dial();
+    int asked = 0;
+    spr_supervisor_set_on_silence(own, give_up, &asked);
+    g_autofree char *text =
+        g_strdup_printf("echo x; kill -STOP %d; sleep 20", (int)sandbox.supervisor);
+    SprCommand command = {.command = text, .deadline_ms = 1000};
+    g_auto(Ran) ran = run_command(own, &command, NULL, NULL);
+    cr_expect(ran.ok, "%s", ran.error ? ran.error->message : "");
+    cr_expect_eq(ran.exit.flags, SPR_EXIT_TIMED_OUT | SPR_EXIT_KILLED | SPR_EXIT_UNCONFIRMED);
+    cr_expect_eq(asked, 1);
+    kill(sandbox.supervisor, SIGCONT);
+    spr_supervisor_unref(own);
+}
+
 Test(dial, a_command_that_is_silent_for_long_is_not_taken_for_a_frozen_program)
 {
     g_autoptr(SprSupervisor) own = dial();

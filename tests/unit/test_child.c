@@ -42,8 +42,34 @@ Test(child, talks_over_a_socket_and_complains_on_one_line, .timeout = 60)
     g_autofree char *text = read_all(fd);
     g_autofree char *complaint = spr_child_complaint(child);
     cr_expect_str_eq(text, "got word\n");
-    cr_expect_str_eq(complaint, "bad key");
+    cr_expect_str_eq(complaint, "warning; bad key");
     close(fd);
+}
+
+/* The first line is the cause as often as the last. */
+Test(child, complains_with_all_of_a_few_lines_and_with_both_ends_of_many, .timeout = 60)
+{
+    static const struct {
+        const char *script, *begins, *ends;
+    } cases[] = {
+        {"printf '@@@@@\\n@ CHANGED @\\n@@@@@\\nfailed.\\n' >&2", "@ CHANGED @; failed.",
+         "@ CHANGED @; failed."},
+        {"echo first >&2; for i in $(seq 500); do echo line $i >&2; done; echo last >&2", "first; ",
+         " ... last"},
+        {"echo >&2; printf '\\r\\n' >&2; echo 'only one' >&2", "only one", "only one"},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        int fd;
+        g_autoptr(SprChild) child = NULL;
+        start(cases[i].script, &fd, &child);
+        g_free(read_all(fd));
+        g_autofree char *complaint = spr_child_complaint(child);
+        cr_assert_not_null(complaint);
+        cr_expect(g_str_has_prefix(complaint, cases[i].begins), "%s", complaint);
+        cr_expect(g_str_has_suffix(complaint, cases[i].ends), "%s", complaint);
+        cr_expect_leq(strlen(complaint), 310);
+        close(fd);
+    }
 }
 
 Test(child, that_does_not_exist_is_named)

@@ -27,7 +27,7 @@ static void set_up(void)
 {
     g_autoptr(GError) error = NULL;
     cr_assert_not_null(mkdtemp(directory));
-    runtime = dkr_runtime_new(directory);
+    runtime = dkr_runtime_new(directory, "unix:///engine");
     cr_assert(dkr_runtime_make_folder(runtime, &folder, &error), "%s", error ? error->message : "");
     cr_assert(dkr_direct_new(folder, &direct, &error), "%s", error ? error->message : "");
 }
@@ -353,7 +353,7 @@ Test(direct, a_path_too_long_for_a_socket_says_how_long_it_may_be)
     g_autofree char *path = g_build_filename(directory, tail, NULL);
     g_autoptr(GError) error = NULL;
     g_autofree char *other = NULL;
-    DkrRuntime *deep = dkr_runtime_new(path);
+    DkrRuntime *deep = dkr_runtime_new(path, "unix:///engine");
     cr_expect_not(dkr_runtime_make_folder(deep, &other, &error));
     cr_expect(spr_error_is(error, SPR_E_INVALID_ARGUMENT, "path-too-long"));
     cr_expect_not_null(strstr(error->message, "73"), "%s", error->message);

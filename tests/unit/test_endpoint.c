@@ -35,7 +35,7 @@ Test(address, of_each_transport_is_taken_apart_and_named_again)
          DKR_SECURITY_OPEN},
         {"tcp://[fe80::1%eth0]:9/base/", "fe80::1%eth0", NULL, NULL, "/base",
          "tcp://[fe80::1%eth0]:9/base", 9, DKR_VIA_TCP, DKR_SECURITY_OPEN},
-        {"HTTPS://10.0.0.1", "10.0.0.1", NULL, NULL, "", "tcp://10.0.0.1", 0, DKR_VIA_TCP,
+        {"HTTPS://10.0.0.1", "10.0.0.1", NULL, NULL, "", "https://10.0.0.1", 0, DKR_VIA_TCP,
          DKR_SECURITY_TLS},
         {"http://a.b:1/", "a.b", NULL, NULL, "", "tcp://a.b:1", 1, DKR_VIA_TCP, DKR_SECURITY_NONE},
         {"ssh://me@far:22/run/d.sock", "far", "me", "/run/d.sock", "", "ssh://me@far:22/run/d.sock",
@@ -74,7 +74,6 @@ Test(address, that_is_wrong_is_told_with_what_it_was)
                                         "tcp://[%]",
                                         "tcp://a b",
                                         "tcp://me@far",
-                                        "tcp://far/a?b",
                                         "ssh://-oProxyCommand=x",
                                         "ssh://-x@far",
                                         "ssh://far/a;reboot",
@@ -89,6 +88,36 @@ Test(address, that_is_wrong_is_told_with_what_it_was)
         cr_expect_null(endpoint);
         cr_expect(strstr(error->message, at ? at : wrong[i]), "%s", error->message);
         cr_expect(g_str_has_prefix(error->message, "DOCKER_HOST \""), "%s", error->message);
+    }
+}
+
+Test(address, that_is_wrong_says_what_is_missing_or_too_much)
+{
+    static const struct {
+        const char *address, *says;
+    } wrong[] = {
+        {"tcp://", "the host is missing, as in tcp://"},
+        {"tcp://:2375", "the host is missing"},
+        {"ssh://", "the host is missing"},
+        {"ssh://me@", "the host is missing"},
+        {"https://[]:2376", "the host is missing"},
+        {"tcp://far:2375?x=1", "no query"},
+        {"tcp://far?x=1", "no query"},
+        {"https://far/base?token=s3cr3t", "no query"},
+        {"ssh://far/run/d.sock#x", "no fragment"},
+        {"tcp://far:0", "the port must be a number from 1 to 65535"},
+        {"tcp://far:x", "the port must be a number from 1 to 65535"},
+        {"tcp://-far", "no such host name"},
+        {"unix://run/d.sock", "must be absolute, as in unix:///run/docker.sock"},
+        {"/run/d.sock", "unix:///path/to/docker.sock"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        DkrEndpoint *endpoint = NULL;
+        g_autoptr(GError) error = NULL;
+        cr_assert_not(dkr_endpoint_parse(wrong[i].address, "DOCKER_HOST", &endpoint, &error));
+        cr_expect(strstr(error->message, wrong[i].says), "%s: %s", wrong[i].address,
+                  error->message);
+        cr_expect_null(strstr(error->message, "s3cr3t"), "%s", error->message);
     }
 }
 
@@ -251,7 +280,7 @@ Test(choice, takes_dockerodes_options_together)
             "ssh://me@far:22", "config \"host\"");
     chooses((DkrWish){.host = "far"}, "tcp://far:2375", "config \"host\"");
     g_autoptr(DkrEndpoint) tls = choose((DkrWish){.host = "far", .protocol = "https"});
-    cr_expect_str_eq(tls->address, "tcp://far:2376");
+    cr_expect_str_eq(tls->address, "https://far:2376");
     cr_assert_not_null(tls->tls);
     cr_expect(dkr_tls_verifies(tls->tls));
     g_autoptr(DkrEndpoint) by_port = choose((DkrWish){.host = "far", .port = 2376});
@@ -285,7 +314,8 @@ Test(choice, that_is_broken_is_an_error_and_no_fallback)
     set(1, "DOCKER_CONTEXT", "");
     set(2, "DOCKER_HOST", "");
     g_free(put("config.json", "{\"currentContext\":"));
-    refuses((DkrWish){0}, "config.json");
+    refuses((DkrWish){0}, "config.json is no JSON object: mend it, or name another folder in "
+                          "DOCKER_CONFIG");
     g_free(put("config.json", "{\"currentContext\":7}"));
     refuses((DkrWish){0}, "config.json: currentContext");
     g_free(put("config.json", "[\"x\"]"));
@@ -341,7 +371,7 @@ Test(choice, reads_certificates_from_files_and_names_what_it_cannot_use)
     char *other = in_folder("b-key.pem"), *junk = put("junk.pem", "junk");
     g_autoptr(DkrEndpoint) good =
         choose((DkrWish){.host = "far", .ca = cert, .cert = cert, .key = key});
-    cr_expect_str_eq(good->address, "tcp://far:2376");
+    cr_expect_str_eq(good->address, "https://far:2376");
     refuses((DkrWish){.host = "far", .ca = "/none.pem"}, "config \"ca\": /none.pem");
     refuses((DkrWish){.host = "far", .ca = junk}, "config \"ca\"");
     refuses((DkrWish){.host = "far", .cert = cert}, "config \"cert\"");
@@ -401,7 +431,7 @@ Test(choice, of_a_context_has_its_own_certificates)
     g_free(put(ca, pem));
     g_autoptr(DkrEndpoint) tls = choose((DkrWish){.context = "far"});
     cr_assert_not_null(tls->tls);
-    cr_expect_str_eq(tls->address, "tcp://far:2376");
+    cr_expect_str_eq(tls->address, "https://far:2376");
 }
 
 /* --------------------------------------------------------------------------- failures */
@@ -410,28 +440,63 @@ Test(tls, failures_have_a_name_each_and_may_be_repeated_only_where_that_helps)
 {
     static const struct {
         long verify;
-        const char *text, *reason;
+        const char *text, *reason, *says;
         bool retryable;
     } cases[] = {
-        {X509_V_ERR_CERT_HAS_EXPIRED, "", "tls-expired", false},
-        {X509_V_ERR_HOSTNAME_MISMATCH, "", "tls-wrong-name", false},
-        {X509_V_ERR_IP_ADDRESS_MISMATCH, "", "tls-wrong-name", false},
-        {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, "", "tls-untrusted", false},
-        {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, "", "tls-untrusted", false},
-        {X509_V_OK, "error:0A00010B:SSL routines::wrong version number", "not-tls", false},
+        {X509_V_ERR_CERT_HAS_EXPIRED, "", "tls-expired", "renew it", false},
+        {X509_V_ERR_CERT_NOT_YET_VALID, "", "tls-not-yet-valid", "clock", false},
+        {X509_V_ERR_HOSTNAME_MISMATCH, "", "tls-wrong-name", "use one that it has", false},
+        {X509_V_ERR_IP_ADDRESS_MISMATCH, "", "tls-wrong-name", "that it has", false},
+        {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, "", "tls-untrusted", "\"ca\"", false},
+        {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, "", "tls-untrusted", "DOCKER_CERT_PATH", false},
+        {X509_V_OK, "error:0A00010B:SSL routines::wrong version number", "not-tls",
+         "look at the port", false},
         {X509_V_OK, "error:0A000412:SSL routines::sslv3 alert bad certificate",
-         "tls-client-refused", false},
+         "tls-client-refused", "\"cert\"", false},
         {X509_V_OK, "error:0A00045C:SSL routines::tlsv13 alert certificate required",
-         "tls-client-refused", false},
+         "tls-client-refused", "DOCKER_CERT_PATH", false},
         {X509_V_OK, "error:0A00042E:SSL routines::tlsv1 alert protocol version", "tls-version",
-         false},
-        {X509_V_OK, NULL, "tls-failed", true},
+         "bring its Docker up to date", false},
+        {X509_V_OK, NULL, "tls-failed", "", true},
     };
+    g_autoptr(DkrEndpoint) with = choose((DkrWish){.host = "https://far"});
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GError) error = NULL;
-        cr_assert_not(dkr_tls_fail("tcp://far:2376", cases[i].verify, cases[i].text, &error));
+        cr_assert_not(
+            dkr_tls_fail(with->tls, "https://far:2376", cases[i].verify, cases[i].text, &error));
         cr_expect(spr_error_is(error, SPR_E_UNAVAILABLE, cases[i].reason), "%s", error->message);
         cr_expect_eq(!!(spr_error_extra(error)->flags & SPR_ERROR_RETRYABLE), cases[i].retryable);
-        cr_expect(strstr(error->message, "tcp://far:2376"), "%s", error->message);
+        cr_expect(strstr(error->message, "https://far:2376"), "%s", error->message);
+        cr_expect(strstr(error->message, cases[i].says), "no way out: %s", error->message);
+    }
+}
+
+/* A certificate that is refused is named by its files, one that is missing by where it would be. */
+Test(choice, of_a_client_certificate_is_told_when_the_engine_wants_another)
+{
+    static const char *const alerts[] = {
+        "error:0A00045C:SSL routines::tlsv13 alert certificate required",
+        "error:0A000412:SSL routines::sslv3 alert bad certificate",
+        "error:0A000418:SSL routines::tlsv1 alert unknown ca",
+    };
+    make_certificate("a");
+    char *cert = in_folder("a-cert.pem"), *key = in_folder("a-key.pem");
+    g_autofree char *pem = NULL;
+    cr_assert(g_file_get_contents(cert, &pem, NULL, NULL));
+    g_autoptr(DkrEndpoint) with = choose((DkrWish){.host = "far", .cert = cert, .key = key});
+    g_autoptr(DkrEndpoint) by_text = choose((DkrWish){.host = "far", .cert = pem, .key = key});
+    g_autoptr(DkrEndpoint) without = choose((DkrWish){.host = "https://far"});
+    for (size_t i = 0; i < G_N_ELEMENTS(alerts); i++) {
+        g_autoptr(GError) refused = NULL, missing = NULL, text = NULL;
+        dkr_tls_fail(with->tls, with->address, X509_V_OK, alerts[i], &refused);
+        dkr_tls_fail(by_text->tls, with->address, X509_V_OK, alerts[i], &text);
+        dkr_tls_fail(without->tls, without->address, X509_V_OK, alerts[i], &missing);
+        cr_expect(strstr(refused->message, cert) && strstr(refused->message, key), "%s",
+                  refused->message);
+        cr_expect(strstr(text->message, "config \"cert\" with") && !strstr(text->message, "BEGIN"),
+                  "%s", text->message);
+        cr_expect(strstr(missing->message, "it wants a client certificate") &&
+                      strstr(missing->message, "DOCKER_CERT_PATH"),
+                  "%s", missing->message);
     }
 }

@@ -157,11 +157,24 @@ Test(registry, is_the_first_part_of_a_name_that_looks_like_a_host)
     }
 }
 
+typedef struct {
+    const char *user, *password; /* without a user the password is a token */
+} Login;
+
+static bool give_login(void *ctx, const char *registry, SprSecret **ret_user,
+                       SprSecret **ret_password)
+{
+    const Login *login = ctx;
+    cr_expect_str_eq(registry, "ghcr.io");
+    *ret_user = login->user ? spr_secret_new(login->user, strlen(login->user)) : NULL;
+    *ret_password = spr_secret_new(login->password, strlen(login->password));
+    return true;
+}
+
 static char *plain_auth(const char *user, const char *password)
 {
-    g_autoptr(SprSecret) of_user = user ? spr_secret_new(user, strlen(user)) : NULL;
-    g_autoptr(SprSecret) of_password = spr_secret_new(password, strlen(password));
-    g_autoptr(SprSecret) auth = dkr_registry_auth("ghcr.io", of_user, of_password);
+    Login login = {user, password};
+    g_autoptr(SprSecret) auth = dkr_registry_auth("ghcr.io/acme/app", give_login, &login);
     g_autofree char *base64 = g_strdup(spr_secret_data(auth));
     cr_expect_null(strpbrk(base64, "+/"), "it is for a header: %s", base64);
     gsize size;
@@ -175,7 +188,8 @@ Test(registry, a_login_is_what_the_engine_decodes)
 {
     g_autofree char *login = plain_auth("me", "p\"w\xc3\xbf>>>???");
     g_autofree char *token = plain_auth(NULL, "a-token");
-    cr_expect_str_eq(login, "{\"serveraddress\":\"ghcr.io\",\"username\":\"me\",\"password\":"
-                            "\"p\\\"w\xc3\xbf>>>???\"}");
-    cr_expect_str_eq(token, "{\"serveraddress\":\"ghcr.io\",\"identitytoken\":\"a-token\"}");
+    cr_expect_str_eq(login, "{\"username\":\"me\",\"password\":\"p\\\"w\xc3\xbf>>>???\","
+                            "\"serveraddress\":\"ghcr.io\"}");
+    cr_expect_str_eq(token, "{\"identitytoken\":\"a-token\",\"serveraddress\":\"ghcr.io\"}");
+    cr_expect_null(dkr_registry_auth("ghcr.io/acme/app", NULL, NULL));
 }

@@ -1,6 +1,8 @@
 #include <criterion/criterion.h>
 
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "sandbox/env.h"
@@ -256,7 +258,50 @@ Test(life, an_answer_that_is_no_container_is_an_error)
 Test(owner, it_names_boot_process_and_start)
 {
     g_auto(GStrv) parts = g_strsplit(dkr_owner(), ":", -1);
-    cr_assert_eq(g_strv_length(parts), 3);
+    cr_assert_eq(g_strv_length(parts), 4);
     cr_assert_eq(strlen(parts[0]), 36);
     cr_assert_gt(g_ascii_strtoll(parts[2], NULL, 10), 0);
+    cr_assert_gt(g_ascii_strtoll(parts[3], NULL, 10), 0);
+}
+
+/* The owner of this process with one part replaced. */
+static DkrOwnerState state_with(guint at, const char *part)
+{
+    g_auto(GStrv) parts = g_strsplit(dkr_owner(), ":", -1);
+    g_free(parts[at]);
+    parts[at] = g_strdup(part);
+    g_autofree char *owner = g_strjoinv(":", parts);
+    return dkr_owner_state(owner);
+}
+
+Test(owner, it_is_gone_only_where_that_can_be_known)
+{
+    cr_expect_eq(dkr_owner_state(dkr_owner()), DKR_OWNER_LIVES);
+    cr_expect_eq(state_with(2, "1"), DKR_OWNER_GONE, "another process got its number");
+    cr_expect_eq(state_with(1, "4194305"), DKR_OWNER_GONE, "no process has its number");
+    cr_expect_eq(state_with(0, "0b00b00b-0000-4000-8000-000000000000"), DKR_OWNER_UNKNOWN);
+    cr_expect_eq(state_with(3, "1"), DKR_OWNER_UNKNOWN, "its pid is that of another namespace");
+    static const char *const none[] = {NULL, "", "x", "a:b:c", "a:b:c:d:e"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        cr_expect_eq(dkr_owner_state(none[i]), DKR_OWNER_UNKNOWN, "%s", none[i]);
+    cr_expect_eq(state_with(1, "../1"), DKR_OWNER_UNKNOWN);
+    cr_expect_eq(state_with(1, ""), DKR_OWNER_UNKNOWN);
+}
+
+Test(owner, a_process_that_only_waits_to_be_reaped_is_gone)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    siginfo_t info;
+    cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
+    g_autofree char *stat = NULL;
+    cr_assert(g_file_get_contents(path, &stat, NULL, NULL));
+    g_auto(GStrv) fields = g_strsplit(strrchr(stat, ')') + 2, " ", -1);
+    g_auto(GStrv) parts = g_strsplit(dkr_owner(), ":", -1);
+    g_autofree char *owner =
+        g_strdup_printf("%s:%d:%s:%s", parts[0], (int)pid, fields[19], parts[3]);
+    cr_expect_eq(dkr_owner_state(owner), DKR_OWNER_GONE);
+    waitid(P_PID, (id_t)pid, &info, WEXITED);
 }

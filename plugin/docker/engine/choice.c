@@ -197,14 +197,16 @@ static bool load_tls(Choice *choice, const DkrTlsSource *source, GError **error)
 static bool load_wished_tls(Choice *choice, GError **error)
 {
     const DkrWish *wish = choice->wish;
-    return load_tls(choice,
-                    &(DkrTlsSource){.ca = wish->ca,
-                                    .ca_name = "config \"ca\"",
-                                    .cert = wish->cert,
-                                    .cert_name = "config \"cert\"",
-                                    .key = wish->key,
-                                    .key_name = "config \"key\""},
-                    error);
+    return load_tls(
+        choice,
+        &(DkrTlsSource){.ca = wish->ca,
+                        .ca_name = "config \"ca\"",
+                        .cert = wish->cert,
+                        .cert_name = "config \"cert\"",
+                        .key = wish->key,
+                        .key_text = wish->key_text,
+                        .key_name = wish->key_text ? "config \"keySecret\"" : "config \"key\""},
+        error);
 }
 
 static bool load_context_tls(Choice *choice, GError **error)
@@ -270,7 +272,7 @@ static bool secure(Choice *choice, GError **error)
     bool skip = !verify && variable(choice, "DOCKER_TLS");
     bool asked = verify || skip || variable(choice, "DOCKER_CERT_PATH");
     bool may = endpoint->via == DKR_VIA_TCP && endpoint->security != DKR_SECURITY_NONE;
-    if (wish->ca || wish->cert || wish->key)
+    if (wish->ca || wish->cert || wish->key || wish->key_text)
         return may ? load_wished_tls(choice, error)
                    : fail_contradiction(endpoint, "a certificate or key of the config", error);
     if (endpoint->via != DKR_VIA_TCP)
@@ -314,10 +316,9 @@ static bool finish(Choice *choice, GError **error)
     const DkrWish *wish = choice->wish;
     if (wish->ssh_config && endpoint->via != DKR_VIA_SSH)
         return fail_wish("sshConfig", "the engine is not reached by ssh", error);
-    if (endpoint->via == DKR_VIA_TCP && endpoint->port == 0) {
+    if (endpoint->via == DKR_VIA_TCP && endpoint->port == 0)
         endpoint->port = endpoint->tls ? TLS_PORT : PLAIN_PORT;
-        dkr_endpoint_name(endpoint);
-    }
+    dkr_endpoint_name(endpoint);
     endpoint->ssh_config = g_strdup(wish->ssh_config);
     endpoint->headers = g_strdupv((char **)wish->headers);
     endpoint->limit_ms = wish->timeout_ms;

@@ -16,6 +16,7 @@ typedef struct {
     int port;
     const char *context;
     const char *ca, *cert, *key; /* DkrTlsSource */
+    const char *key_text;        /* in place of key: the key itself, from the host */
     const char *ssh_config;
     const char *version;        /* "1.43", "v1.43" */
     const char *const *headers; /* NULL-terminated "Name: value" */

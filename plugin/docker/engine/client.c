@@ -16,6 +16,8 @@
 #define PAUSE_ABOVE (1u << 20)
 #define SILENCE_US (30 * G_USEC_PER_SEC)
 #define PING_LIMIT_MS (20 * 1000)
+#define ANSWER_LIMIT_MS (2 * 1000)
+#define SILENCE_KNOWN_US (5 * G_USEC_PER_SEC)
 #define CANCEL_TICK_US (100 * 1000)
 #define STEP_MOST_MS (3600 * 1000)
 
@@ -27,6 +29,7 @@ struct DkrClient {
     GMutex lock;
     int api_minor;      /* guarded; 0 until asked */
     char *architecture; /* guarded; NULL until asked */
+    gint64 silent_until_us; /* guarded; it did not answer a ping, and is not asked again before */
 };
 
 struct DkrReply {
@@ -178,22 +181,18 @@ static void add_header(DkrReply *reply, const char *line)
     reply->request_headers = curl_slist_append(reply->request_headers, line);
 }
 
-#define AUTH_HEADER "X-Registry-Auth: "
-
-static void add_auth(DkrReply *reply, const SprSecret *auth)
+static void add_secret_header(DkrReply *reply, const char *name, const SprSecret *value)
 {
-    if (!auth)
-        return;
-    char *line = g_strconcat(AUTH_HEADER, spr_secret_data(auth), NULL);
+    char *line = g_strdup_printf("%s: %s", name, spr_secret_data(value));
     add_header(reply, line);
     spr_wipe_free(line, strlen(line));
 }
 
+/* Any of them may be secret. */
 static void free_headers(struct curl_slist *headers)
 {
-    for (struct curl_slist *line = headers; line; line = line->next)
-        if (g_str_has_prefix(line->data, AUTH_HEADER))
-            explicit_bzero(line->data, strlen(line->data));
+    for (struct curl_slist *one = headers; one; one = one->next)
+        explicit_bzero(one->data, strlen(one->data));
     curl_slist_free_all(headers);
 }
 
@@ -234,7 +233,8 @@ static void setup(DkrReply *reply, const DkrRequest *request, int api_minor)
                         endpoint->base, request->unversioned ? "" : version, request->path);
     for (char **line = endpoint->headers; line && *line; line++)
         add_header(reply, *line);
-    add_auth(reply, request->registry_auth);
+    if (request->registry_auth)
+        add_secret_header(reply, "X-Registry-Auth", request->registry_auth);
     dkr_lane_setup(reply->lane);
     setup_body(reply, request);
     curl_easy_setopt(easy, CURLOPT_URL, reply->url);
@@ -262,12 +262,50 @@ static void take_result(DkrReply *reply)
     }
 }
 
+static void note_silence(DkrClient *client, gint64 until_us)
+{
+    g_mutex_lock(&client->lock);
+    client->silent_until_us = until_us;
+    g_mutex_unlock(&client->lock);
+}
+
+static void note_silent(DkrClient *client)
+{
+    note_silence(client, g_get_monotonic_time() + SILENCE_KNOWN_US);
+}
+
+static bool fail_silent(const DkrReply *reply, GError **error)
+{
+    const DkrEndpoint *endpoint = reply->client->endpoint;
+    gint64 now_us = g_get_monotonic_time();
+    int path_length = (int)strcspn(reply->request.path, "?");
+    if (endpoint->limit_ms > 0 && reply->request.limit_ms == 0 && now_us >= reply->limit_us)
+        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                 "%s did not answer %s %.*s in the %" G_GINT64_FORMAT
+                 " ms of config \"timeout\": give it more time",
+                 endpoint->address, reply->request.method, path_length, reply->request.path,
+                 endpoint->limit_ms);
+    else
+        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                 "%s did not answer %s %.*s for %d s: it is frozen or has too much to do; try "
+                 "again later",
+                 endpoint->address, reply->request.method, path_length, reply->request.path,
+                 (int)((now_us - reply->last_byte_us) / G_USEC_PER_SEC));
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
 /* A silent engine is told from a busy one by a ping on another connection. */
 static bool check_beside(DkrReply *reply, const SprWait *wait, GError **error)
 {
     SprWait limited = spr_wait_within(wait, PING_LIMIT_MS);
     if (!dkr_client_ping(reply->client, &limited, error)) {
+        note_silent(reply->client);
         spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+        if (error && (*error)->code == SPR_E_TIMEOUT && !spr_wait_is_over(wait)) {
+            g_clear_error(error);
+            return fail_silent(reply, error);
+        }
         g_prefix_error(error, "%s no longer answers: ", reply->client->endpoint->address);
         return false;
     }
@@ -283,12 +321,7 @@ static bool check_silence(DkrReply *reply, const SprWait *wait, GError **error)
         return false;
     gint64 idle_us = reply->request.idle_ms * 1000;
     bool idle = idle_us > 0 && reply->again_fd < 0 && now - reply->last_byte_us >= idle_us;
-    if (!idle && now < reply->limit_us)
-        return true;
-    spr_fail(error, SPR_E_TIMEOUT, "engine-silent", "%s did not answer %s %s in time",
-             reply->client->endpoint->address, reply->request.method, reply->request.path);
-    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
-    return false;
+    return (!idle && now < reply->limit_us) || fail_silent(reply, error);
 }
 
 static int step_ms(const DkrReply *reply, const SprWait *wait)
@@ -371,8 +404,9 @@ static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
     }
     if (!dkr_lane_check(reply->lane, reply->result, reply->head_size > 0, error))
         return false;
-    spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %s: %s",
-             reply->client->endpoint->address, reply->request.method, reply->request.path,
+    spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %.*s: %s",
+             reply->client->endpoint->address, reply->request.method,
+             (int)strcspn(reply->request.path, "?"), reply->request.path,
              curl_easy_strerror(reply->result));
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
@@ -405,7 +439,8 @@ static bool fail_status(DkrReply *reply, const SprWait *wait, GError **error)
     while (size > 0 && text->len < ERROR_BODY_MOST &&
            dkr_reply_read(reply, wait, &data, &size, NULL))
         g_byte_array_append(text, data, (guint)MIN(size, ERROR_BODY_MOST - text->len));
-    return dkr_failure_set(error, reply->status, text->data ? text->data : (guint8 *)"", text->len);
+    const guint8 *bytes = text->data ? text->data : (guint8 *)"";
+    return dkr_failure_set_of(error, reply->client->endpoint, reply->status, bytes, text->len);
 }
 
 /* An engine that refuses an upload early may reset the connection behind its answer: the answer
@@ -450,6 +485,7 @@ static bool open_versioned(DkrClient *client, const DkrRequest *request, int api
     }
     if (!read_head(reply, wait, error))
         return false;
+    note_silence(client, 0);
     spr_log(&client->log, SPR_LOG_DEBUG, "engine", "%s %s -> %d", request->method, request->path,
             reply->status);
     *ret_reply = g_steal_pointer(&reply);
@@ -544,6 +580,34 @@ bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error)
 {
     int minor;
     return ping_for_version(client, wait, &minor, error);
+}
+
+bool dkr_client_answers(DkrClient *client, const SprWait *wait, GError **error)
+{
+    SprWait limited = spr_wait_within(wait, ANSWER_LIMIT_MS);
+    g_autoptr(GError) why = NULL;
+    g_mutex_lock(&client->lock);
+    bool known = g_get_monotonic_time() < client->silent_until_us;
+    g_mutex_unlock(&client->lock);
+    if (!known && dkr_client_ping(client, &limited, &why))
+        return true;
+    if (!known && why->code == SPR_E_TIMEOUT)
+        note_silent(client);
+    if (known || why->code == SPR_E_TIMEOUT)
+        spr_fail(error, SPR_E_UNAVAILABLE, "engine-silent", "%s does not answer",
+                 client->endpoint->address);
+    else
+        g_propagate_error(error, g_steal_pointer(&why));
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+SprWait dkr_client_wait_to_tidy(DkrClient *client, const SprWait *call, gint64 limit_ms)
+{
+    SprWait wait = spr_wait_to_tidy(call, limit_ms);
+    if (!dkr_client_answers(client, &wait, NULL))
+        wait.deadline_us = g_get_monotonic_time();
+    return wait;
 }
 
 bool dkr_client_api_minor(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)

@@ -40,12 +40,12 @@ typedef struct {
     const char *body;    /* JSON text, or NULL; wiped by its owner where it holds a secret */
     DkrBodyFn read_body; /* instead of body: a stream */
     void *read_ctx;
-    const char *body_type;          /* of the stream */
-    const SprSecret *registry_auth; /* X-Registry-Auth, or NULL */
-    gint64 limit_ms;                /* for all of it, 0: the endpoint's or 30 s, below 0: none */
-    gint64 idle_ms;                 /* without a byte either way, 0: none */
-    const DkrBeside *beside;        /* may be NULL; lives as long as the reply */
+    const char *body_type;   /* of the stream */
+    gint64 limit_ms;         /* for all of it, 0: the endpoint's or 30 s, below 0: none */
+    gint64 idle_ms;          /* without a byte either way, 0: none */
+    const DkrBeside *beside; /* may be NULL; lives as long as the reply */
     bool patient; /* may be silent for long: after 30 s of it the engine is pinged beside */
+    const SprSecret *registry_auth; /* X-Registry-Auth, or NULL */
 } DkrRequest;
 
 /* Takes the endpoint over. */
@@ -71,6 +71,15 @@ bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char 
 
 /* One unversioned ping, never answered from memory. */
 bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error);
+
+/* Whether the engine answers a ping within 2 s; one that was silent is not asked again for some
+ * seconds, unless it answered something else meanwhile. For what is only worth doing when it does.
+ */
+bool dkr_client_answers(DkrClient *client, const SprWait *wait, GError **error);
+
+/* As spr_wait_to_tidy(), and over at once while the engine does not answer: a frozen one costs a
+ * call that failed no more than a moment, however much is left to tidy. */
+SprWait dkr_client_wait_to_tidy(DkrClient *client, const SprWait *call, gint64 limit_ms);
 
 /* Sends the request and reads the head of the answer. A status of 400 or more is an error with
  * the engine's own text (dkr_failure_set). */

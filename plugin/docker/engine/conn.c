@@ -72,7 +72,7 @@ static bool fail_tls(DkrConn *conn, GError **error)
                       ? SSL_get_verify_result(conn->ssl)
                       : X509_V_OK;
     g_autofree char *text = dkr_tls_take_text();
-    return dkr_tls_fail(conn->endpoint->address, verify, text, error);
+    return dkr_tls_fail(conn->endpoint->tls, conn->endpoint->address, verify, text, error);
 }
 
 static bool make_ssl(DkrConn *conn, GError **error)
@@ -123,7 +123,7 @@ static bool secure(DkrConn *conn, const SprWait *wait, GError **error)
     if (make_ssl(conn, &why) && shake_hands(conn, &limited, &why))
         return true;
     if (why->code == SPR_E_TIMEOUT && !spr_wait_is_over(wait))
-        return dkr_failure_unreachable(error, conn->endpoint, ETIMEDOUT, NULL);
+        return dkr_tls_fail_silent(conn->endpoint->address, HANDSHAKE_LIMIT_MS, error);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
@@ -195,7 +195,7 @@ static bool settle_ssl(DkrConn *conn, int result, int errno_value, bool *ret_end
     }
     g_autofree char *text = dkr_tls_take_text();
     if (dkr_tls_knows(text))
-        return dkr_tls_fail(conn->endpoint->address, X509_V_OK, text, error);
+        return dkr_tls_fail(conn->endpoint->tls, conn->endpoint->address, X509_V_OK, text, error);
     return dkr_conn_fail(conn, errno_value, error);
 }
 

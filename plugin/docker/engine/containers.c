@@ -24,6 +24,24 @@ static bool get_json(DkrClient *client, const char *path, const SprWait *wait, j
     return true;
 }
 
+static bool list_at(DkrClient *client, const char *path, const SprWait *wait, json_t **ret_array,
+                    GError **error)
+{
+    json_auto_t *array = NULL;
+    size_t i;
+    json_t *element;
+    if (!get_json(client, path, wait, JSON_ARRAY, &array, error))
+        return false;
+    json_array_foreach(array, i, element)
+    {
+        if (!json_is_string(json_object_get(element, "Id")))
+            return spr_fail(error, SPR_E_IO, "bad-answer",
+                            "the engine's list of containers holds something else");
+    }
+    *ret_array = g_steal_pointer(&array);
+    return true;
+}
+
 /* The containers that pass one filter. */
 static bool list(DkrClient *client, const char *filter, const char *value, const SprWait *wait,
                  json_t **ret_array, GError **error)
@@ -36,18 +54,13 @@ static bool list(DkrClient *client, const char *filter, const char *value, const
     g_autofree char *escaped = spr_url_escape(text);
     free(text);
     g_autofree char *path = g_strdup_printf("/containers/json?all=1&filters=%s", escaped);
-    json_auto_t *array = NULL;
-    size_t i;
-    json_t *element;
-    if (!get_json(client, path, wait, JSON_ARRAY, &array, error))
-        return false;
-    json_array_foreach(array, i, element) {
-        if (!json_is_string(json_object_get(element, "Id")))
-            return spr_fail(error, SPR_E_IO, "bad-answer",
-                            "the engine's list of containers holds something else");
-    }
-    *ret_array = g_steal_pointer(&array);
-    return true;
+    return list_at(client, path, wait, ret_array, error);
+}
+
+bool dkr_container_list_all(DkrClient *client, const SprWait *wait, json_t **ret_array,
+                            GError **error)
+{
+    return list_at(client, "/containers/json?all=1", wait, ret_array, error);
 }
 
 bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
@@ -71,8 +84,8 @@ bool dkr_container_inspect(DkrClient *client, const char *container, const SprWa
         return false;
     if (!json_is_string(json_object_get(object, "Id")) ||
         !json_is_object(json_object_get(object, "State")))
-        return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's record of container %s is none",
-                        container);
+        return spr_fail(error, SPR_E_IO, "bad-answer",
+                        "the engine's record of container %s is none", container);
     *ret_object = g_steal_pointer(&object);
     return true;
 }
@@ -99,8 +112,7 @@ bool dkr_container_create(DkrClient *client, const char *name, const char *platf
         return false;
     const char *id = json_string_value(json_object_get(answer, "Id"));
     if (!id || !*id)
-        return spr_fail(error, SPR_E_IO, "bad-answer",
-                        "the engine made a container without an id");
+        return spr_fail(error, SPR_E_IO, "bad-answer", "the engine made a container without an id");
     *ret_id = g_strdup(id);
     return true;
 }
@@ -116,8 +128,7 @@ bool dkr_container_start(DkrClient *client, const char *container, const SprWait
 bool dkr_container_has_ended(DkrClient *client, const char *container, gint64 within_ms,
                              const SprWait *wait, bool *ret_ended, GError **error)
 {
-    g_autofree char *path =
-        g_strdup_printf("/containers/%s/wait?condition=not-running", container);
+    g_autofree char *path = g_strdup_printf("/containers/%s/wait?condition=not-running", container);
     DkrRequest request = {.method = "POST", .path = path, .limit_ms = within_ms};
     g_autoptr(GError) why = NULL;
     *ret_ended = dkr_client_json(client, &request, wait, NULL, &why);
@@ -139,16 +150,15 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
                         GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s/stop?t=%d", container, grace_s);
-    DkrRequest request = {.method = "POST",
-                          .path = path,
-                          .limit_ms = DKR_REQUEST_LIMIT_MS + (gint64)grace_s * 1000};
+    DkrRequest request = {
+        .method = "POST", .path = path, .limit_ms = DKR_REQUEST_LIMIT_MS + (gint64)grace_s * 1000};
     return dkr_client_json(client, &request, wait, NULL, error);
 }
 
-bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
-                          GError **error)
+static bool remove_with(DkrClient *client, const char *container, bool force, const SprWait *wait,
+                        GError **error)
 {
-    g_autofree char *path = g_strdup_printf("/containers/%s?force=1&v=1", container);
+    g_autofree char *path = g_strdup_printf("/containers/%s?force=%d&v=1", container, force);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
     g_autoptr(GError) why = NULL;
     if (dkr_client_json(client, &request, wait, NULL, &why))
@@ -159,6 +169,18 @@ bool dkr_container_remove(DkrClient *client, const char *container, const SprWai
         return true;
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
+}
+
+bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
+                          GError **error)
+{
+    return remove_with(client, container, true, wait, error);
+}
+
+bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
+                               GError **error)
+{
+    return remove_with(client, container, false, wait, error);
 }
 
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

@@ -10,6 +10,10 @@
 bool dkr_container_list(DkrClient *client, const char *label, const SprWait *wait,
                         json_t **ret_array, GError **error);
 
+/* All there are. */
+bool dkr_container_list_all(DkrClient *client, const SprWait *wait, json_t **ret_array,
+                            GError **error);
+
 /* Those that were made of an image, or of one that was made of it. */
 bool dkr_container_list_of_image(DkrClient *client, const char *image, const SprWait *wait,
                                  json_t **ret_array, GError **error);
@@ -41,6 +45,10 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
 /* Kills and removes it with its anonymous volumes; one that is gone, or going, is success. */
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
                           GError **error);
+
+/* The same unless it runs: then it is SPR_E_CONFLICT. */
+bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
+                               GError **error);
 
 /* What it uses at this moment; an engine before API 1.41 takes some seconds to tell. */
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

@@ -55,8 +55,10 @@ bool dkr_context_current(const char *folder, char **ret_name, GError **error)
     if (!read_json(path, &json, &why)) {
         if (why->code == SPR_E_NOT_FOUND || why->code == SPR_E_DENIED)
             return true;
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-docker-config",
+                        "%s: mend it, or name another folder in DOCKER_CONFIG, or an engine in "
+                        "DOCKER_HOST",
+                        why->message);
     }
     const json_t *current = json_object_get(json, "currentContext");
     const char *name = json_string_value(current);

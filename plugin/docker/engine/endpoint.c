@@ -16,10 +16,13 @@ typedef struct {
     char *shown;
 } Source;
 
-/* An address may carry a password: what stands before '@' is not repeated. */
+/* An address may carry a password: what stands before '@' or in a query is not repeated. */
 static char *printable(const char *host)
 {
     g_autofree char *text = g_utf8_make_valid(host, -1);
+    char *query = strchr(text, '?');
+    if (query && g_ascii_strncasecmp(text, UNIX_SCHEME, strlen(UNIX_SCHEME)) != 0)
+        query[1] = '\0';
     const char *at = strrchr(text, '@');
     const char *scheme = strstr(text, "://");
     if (!at)
@@ -44,7 +47,8 @@ void dkr_endpoint_name(DkrEndpoint *endpoint)
         endpoint->address = g_strdup_printf(UNIX_SCHEME "%s", path);
         return;
     }
-    g_string_append(text, endpoint->via == DKR_VIA_SSH ? "ssh://" : "tcp://");
+    bool secure = endpoint->tls || endpoint->security == DKR_SECURITY_TLS;
+    g_string_append(text, endpoint->via == DKR_VIA_SSH ? "ssh://" : secure ? "https://" : "tcp://");
     if (endpoint->user)
         g_string_append_printf(text, "%s@", endpoint->user);
     g_string_append_printf(text, brackets ? "[%s]" : "%s", endpoint->host);
@@ -105,8 +109,11 @@ static bool parse_host_port(DkrEndpoint *endpoint, char *text, const Source *sou
         *end = '\0';
         text++;
     }
-    if (*text == '\0' || *text == '-' || strlen(text) > HOST_MOST ||
-        strspn(text, allowed) != strlen(text) || (end && !strchr(text, ':')))
+    if (*text == '\0')
+        return fail(source, "the host is missing, as in tcp://10.0.0.2:2375 or ssh://me@far",
+                    error);
+    if (*text == '-' || strlen(text) > HOST_MOST || strspn(text, allowed) != strlen(text) ||
+        (end && !strchr(text, ':')))
         return fail(source, "there is no such host name", error);
     endpoint->host = g_strdup(text);
     return !port || parse_port(endpoint, port, source, error);
@@ -145,6 +152,11 @@ static bool take_path(DkrEndpoint *endpoint, const char *path, const Source *sou
 static bool parse_net(DkrEndpoint *endpoint, const char *rest, const Source *source, GError **error)
 {
     const char *slash = strchr(rest, '/');
+    if (strpbrk(rest, "?#"))
+        return fail(source,
+                    "an address has no query and no fragment: leave out what begins with "
+                    "'?' or '#'",
+                    error);
     g_autofree char *authority = slash ? g_strndup(rest, (gsize)(slash - rest)) : g_strdup(rest);
     char *at = strrchr(authority, '@');
     if (at) {

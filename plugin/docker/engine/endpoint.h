@@ -45,7 +45,7 @@ typedef struct {
 bool dkr_endpoint_parse(const char *host, const char *origin, DkrEndpoint **ret_endpoint,
                         GError **error);
 
-/* Brings address up to date with host, port and user. */
+/* Brings address up to date with host, port, user and whether there is TLS. */
 void dkr_endpoint_name(DkrEndpoint *endpoint);
 
 /* For the header Host and for URLs: "docker", or "host:port". */

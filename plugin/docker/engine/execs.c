@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/failure.h"
 #include "engine/jsonstream.h"
 
 #include <string.h>
@@ -95,17 +96,46 @@ bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait,
                            error);
 }
 
-bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, DkrExecState *ret,
-                      GError **error)
+static bool inspect(DkrClient *client, const char *id, const SprWait *wait, json_t **ret_object,
+                    GError **error)
 {
     g_autofree char *path = g_strdup_printf("/exec/%s/json", id);
     DkrRequest request = {.method = "GET", .path = path};
     json_auto_t *answer = NULL;
     if (!dkr_client_json(client, &request, wait, &answer, error))
         return false;
-    json_t *code = json_object_get(answer, "ExitCode");
     if (!json_is_boolean(json_object_get(answer, "Running")))
         return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's record of an exec is none");
+    *ret_object = g_steal_pointer(&answer);
+    return true;
+}
+
+bool dkr_exec_program(DkrClient *client, const char *id, const SprWait *wait, char **ret_program,
+                      GError **error)
+{
+    json_auto_t *answer = NULL;
+    g_autoptr(GError) why = NULL;
+    *ret_program = NULL;
+    if (!inspect(client, id, wait, &answer, &why)) {
+        if (dkr_failure_status(why) == 404)
+            return true;
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    const json_t *process = json_object_get(answer, "ProcessConfig");
+    const char *program = json_string_value(json_object_get(process, "entrypoint"));
+    if (json_is_true(json_object_get(answer, "Running")))
+        *ret_program = g_strdup(program ? program : "");
+    return true;
+}
+
+bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, DkrExecState *ret,
+                      GError **error)
+{
+    json_auto_t *answer = NULL;
+    if (!inspect(client, id, wait, &answer, error))
+        return false;
+    json_t *code = json_object_get(answer, "ExitCode");
     ret->running = json_is_true(json_object_get(answer, "Running"));
     ret->has_exit_code = json_is_integer(code);
     ret->exit_code = (int)json_integer_value(code);

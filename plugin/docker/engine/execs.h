@@ -32,6 +32,10 @@ bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait,
 bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, DkrExecState *ret,
                       GError **error);
 
+/* The program that it runs; NULL when it does not run, or not any more. g_free() it. */
+bool dkr_exec_program(DkrClient *client, const char *id, const SprWait *wait, char **ret_program,
+                      GError **error);
+
 /* The same behind the end of its streams. A code that is null is none, and is waited for limit_ms at
  * the most; then SPR_E_IO, reason "no-exit-code". SPR_E_IO, "connection-broken", while it runs. */
 bool dkr_exec_outcome(DkrClient *client, const char *id, gint64 limit_ms, const SprWait *wait,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TEXT_MOST 400
 #define STATUS_LEAST 200 /* every errno is below */
@@ -55,29 +56,91 @@ bool dkr_failure_set(GError **error, int status, const void *body, gsize size)
     return false;
 }
 
-/* What the user can do depends on how the engine was to be reached. */
-static const char *way_out(const DkrEndpoint *endpoint, int errno_value)
+/* What to try by hand, as it would be typed. */
+static char *ssh_command(const DkrEndpoint *endpoint)
 {
-    if (endpoint->via == DKR_VIA_SSH)
-        return "\"ssh HOST docker version\" must work without a question";
+    g_autoptr(GString) text = g_string_new("ssh");
+    if (endpoint->ssh_config)
+        g_string_append_printf(text, " -F %s", endpoint->ssh_config);
+    if (endpoint->port)
+        g_string_append_printf(text, " -p %d", endpoint->port);
+    g_string_append_printf(text, " %s%s%s docker version", endpoint->user ? endpoint->user : "",
+                           endpoint->user ? "@" : "", endpoint->host);
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+/* What the user can do depends on how the engine was to be reached. */
+static char *way_out(const DkrEndpoint *endpoint, int errno_value)
+{
+    if (endpoint->via == DKR_VIA_SSH) {
+        g_autofree char *command = ssh_command(endpoint);
+        return g_strdup_printf("\"%s\" must work without a question", command);
+    }
     if (endpoint->via == DKR_VIA_TCP)
-        return "start Docker there, or name another engine in DOCKER_HOST or in the config's "
-               "\"host\"";
+        return g_strdup("start Docker there, or name another engine in DOCKER_HOST or in the "
+                        "config's \"host\"");
     if (errno_value == EACCES || errno_value == EPERM)
-        return "join the group that owns the socket, or name another one in DOCKER_HOST";
-    return "start Docker, or name its socket in DOCKER_HOST or in the config's \"host\"";
+        return g_strdup("join the group that owns the socket, or name another one in DOCKER_HOST");
+    return g_strdup("start Docker, or name its socket in DOCKER_HOST or in the config's \"host\"");
+}
+
+/* The kernel refuses these as it does a socket where nobody listens. */
+static const char *no_socket(const DkrEndpoint *endpoint)
+{
+    struct stat found;
+    if (endpoint->via != DKR_VIA_UNIX || stat(endpoint->path, &found) < 0 ||
+        S_ISSOCK(found.st_mode))
+        return NULL;
+    return S_ISDIR(found.st_mode) ? "that is a folder, no socket" : "that is a file, no socket";
 }
 
 bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value,
                              const char *text)
 {
-    if (!text)
+    const char *wrong = no_socket(endpoint);
+    g_autofree char *way = way_out(endpoint, errno_value);
+    if (wrong)
+        text = wrong;
+    else if (!text)
         text = errno_value ? g_strerror(errno_value) : "no answer";
     spr_fail(error, SPR_E_UNAVAILABLE, "engine-unreachable", "no engine at %s (%s): %s",
-             endpoint->address, text, way_out(endpoint, errno_value));
+             endpoint->address, text, way);
     spr_error_set_native(error, errno_value);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
+}
+
+bool dkr_failure_no_http(GError **error, const DkrEndpoint *endpoint)
+{
+    bool clear = endpoint->via == DKR_VIA_TCP && !endpoint->tls;
+    return spr_fail(
+        error, SPR_E_IO, "not-http",
+        "what answers at %s does not speak HTTP: is it a Docker engine%s?", endpoint->address,
+        clear ? ", and does it want TLS (https://, or \"ca\", \"cert\" and \"key\")" : "");
+}
+
+static bool wants_tls(int status, const void *body, gsize size)
+{
+    /* Go's own server, which engines are, and nginx. */
+    static const char *const says[] = {"HTTP request to an HTTPS server",
+                                       "HTTP request was sent to HTTPS port"};
+    g_autofree char *text = g_strndup(body, MIN(size, TEXT_MOST));
+    for (gsize i = 0; status == 400 && i < G_N_ELEMENTS(says); i++) {
+        if (strstr(text, says[i]))
+            return true;
+    }
+    return false;
+}
+
+bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
+                        gsize size)
+{
+    if (endpoint->tls || !wants_tls(status, body, size))
+        return dkr_failure_set(error, status, body, size);
+    return spr_fail(error, SPR_E_UNAVAILABLE, "wants-tls",
+                    "%s wants HTTPS: say https://, or name \"ca\", \"cert\" and \"key\", or set "
+                    "DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
+                    endpoint->address);
 }
 
 bool dkr_failure_says_ended(const char *text)

@@ -9,9 +9,16 @@
 /* Always false; body is JSON {"message"} or plain text of any kind. */
 bool dkr_failure_set(GError **error, int status, const void *body, gsize size);
 
+/* The same of a known engine: that it wants TLS is an address that is wrong. */
+bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
+                        gsize size);
+
 /* Always false; the connection could not be made: text, or else errno_value, says why. */
 bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value,
                              const char *text);
+
+/* Always false; something else than an engine took the connection. */
+bool dkr_failure_no_http(GError **error, const DkrEndpoint *endpoint);
 
 /* Whether an engine's or its runtime's text is about a container that does not run any more. */
 bool dkr_failure_says_ended(const char *text);

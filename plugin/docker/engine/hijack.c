@@ -22,11 +22,6 @@ struct DkrHijack {
     DkrChunks chunks;
 };
 
-static const char *address(const DkrHijack *hijack)
-{
-    return dkr_client_endpoint(hijack->client)->address;
-}
-
 static bool send_all(DkrHijack *hijack, const char *data, gsize size, const SprWait *wait,
                      GError **error)
 {
@@ -160,15 +155,15 @@ static bool fail_refused(DkrHijack *hijack, const char *head, const SprWait *wai
         if (n == 0 && !end && !spr_wait_poll(&limited, &p, 1, SPR_NEVER, &ready, NULL))
             break;
     }
-    return dkr_failure_set(error, hijack->status, text, have);
+    return dkr_failure_set_of(error, dkr_client_endpoint(hijack->client), hijack->status, text,
+                              have);
 }
 
 static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait, GError **error)
 {
     g_autofree char *head = g_strndup((const char *)hijack->early->data, head_length);
     if (sscanf(head, "HTTP/1.%*d %d", &hijack->status) != 1)
-        return spr_fail(error, SPR_E_IO, "bad-answer", "%s does not speak HTTP/1.1",
-                        address(hijack));
+        return dkr_failure_no_http(error, dkr_client_endpoint(hijack->client));
     g_autofree char *coding = header(head, "transfer-encoding");
     hijack->is_chunked = coding && hijack->status != 101;
     hijack->early_used = head_length;

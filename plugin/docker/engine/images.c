@@ -71,17 +71,23 @@ bool dkr_image_remove(DkrClient *client, const char *image, const SprWait *wait,
 
 /* ------------------------------------------------------------------------------ pull */
 
-static void report(const DkrPull *pull, const json_t *object)
+typedef struct {
+    const char *image;
+    DkrProgressFn progress;
+    void *progress_ctx;
+} Pull;
+
+static void report(const Pull *pull, const json_t *object)
 {
     json_t *detail = json_object_get(object, "progressDetail");
     json_t *layer = json_object_get(object, "id");
     json_t *status = json_object_get(object, "status");
     if (!pull->progress || !json_is_string(status))
         return;
-    json_auto_t *out =
-        json_pack("{s:s, s:s, s:O*, s:O, s:O*, s:O*}", "type", "pull", "image", pull->image,
-                  "layer", layer, "status", status, "current", json_object_get(detail, "current"),
-                  "total", json_object_get(detail, "total"));
+    json_auto_t *out = json_pack("{s:s, s:s, s:O*, s:O, s:O*, s:O*}", "type", "pull", "image",
+                                 pull->image, "layer", layer, "status", status, "current",
+                                 json_object_get(detail, "current"), "total",
+                                 json_object_get(detail, "total"));
     char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
     if (text)
         pull->progress(pull->progress_ctx, text);
@@ -98,7 +104,7 @@ static bool fail_pull(const char *image, const char *why, GError **error)
 /* Errors come inside an answer of 200. */
 static bool on_line(void *ctx, json_t *object, GError **error)
 {
-    const DkrPull *pull = ctx;
+    const Pull *pull = ctx;
     json_t *message = json_object_get(json_object_get(object, "errorDetail"), "message");
     if (!json_is_string(message))
         message = json_object_get(object, "error");
@@ -124,30 +130,34 @@ static char *pull_path(const char *image, const char *platform)
                            of ? "&platform=" : "", of ? of : "");
 }
 
-static bool open_pull(DkrClient *client, const DkrPull *pull, const SprWait *wait,
-                      DkrReply **ret_reply, GError **error)
+static bool open_pull(DkrClient *client, const char *image, const char *platform,
+                      const SprSecret *auth, const SprWait *wait, DkrReply **ret_reply,
+                      GError **error)
 {
-    g_autofree char *path = pull_path(pull->image, pull->platform);
+    g_autofree char *path = pull_path(image, platform);
     DkrRequest request = {.method = "POST",
                           .path = path,
-                          .registry_auth = pull->auth,
                           .limit_ms = -1,
-                          .patient = true};
+                          .patient = true,
+                          .registry_auth = auth};
     g_autoptr(GError) why = NULL;
     if (dkr_client_open(client, &request, wait, ret_reply, &why))
         return true;
     if (dkr_failure_status(why) != 0)
-        return fail_pull(pull->image, why->message, error);
+        return fail_pull(image, why->message, error);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
 
-bool dkr_image_pull(DkrClient *client, const DkrPull *pull, const SprWait *wait, GError **error)
+bool dkr_image_pull(DkrClient *client, const char *image, const char *platform,
+                    const SprSecret *auth, const SprWait *wait, DkrProgressFn progress,
+                    void *progress_ctx, GError **error)
 {
+    Pull pull = {image, progress, progress_ctx};
     g_autoptr(DkrReply) reply = NULL;
-    if (!open_pull(client, pull, wait, &reply, error))
+    if (!open_pull(client, image, platform, auth, wait, &reply, error))
         return false;
-    g_autoptr(DkrJsonStream) stream = dkr_json_stream_new(on_line, (void *)pull);
+    g_autoptr(DkrJsonStream) stream = dkr_json_stream_new(on_line, &pull);
     const void *data;
     gsize size = 1;
     while (size > 0) {

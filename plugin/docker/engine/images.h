@@ -23,13 +23,9 @@ bool dkr_image_remove(DkrClient *client, const char *image, const SprWait *wait,
 /* Called with one progress object (schema/progress.json, type "pull") as JSON text. */
 typedef void (*DkrProgressFn)(void *ctx, const char *json);
 
-typedef struct {
-    const char *image;      /* a tag that is not named means latest */
-    const char *platform;   /* NULL: the engine's own */
-    const SprSecret *auth;  /* of engine/registry.h, or NULL */
-    DkrProgressFn progress; /* may be NULL */
-    void *progress_ctx;
-} DkrPull;
-
-/* Success needs the clean end of a stream without an error in it. */
-bool dkr_image_pull(DkrClient *client, const DkrPull *pull, const SprWait *wait, GError **error);
+/* Pulls it; a tag that is not named means latest, a platform of NULL the engine's own, an auth of
+ * NULL (registry.h) anonymously. Success needs the clean end of a stream without an error in it.
+ * progress may be NULL. */
+bool dkr_image_pull(DkrClient *client, const char *image, const char *platform,
+                    const SprSecret *auth, const SprWait *wait, DkrProgressFn progress,
+                    void *progress_ctx, GError **error);

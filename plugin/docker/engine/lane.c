@@ -120,7 +120,8 @@ static int close_socket(void *ctx, curl_socket_t fd)
 
 static CURLcode use_tls(CURL *easy, void *context, void *ctx)
 {
-    const DkrLane *lane = ctx;
+    DkrLane *lane = ctx;
+    lane->shakes_hands = true;
     return dkr_tls_apply(lane->endpoint->tls, lane->endpoint->host, context)
                ? CURLE_OK
                : CURLE_SSL_CERTPROBLEM;
@@ -137,6 +138,7 @@ static void setup_tls(DkrLane *lane)
     curl_easy_setopt(lane->easy, CURLOPT_SSL_CTX_FUNCTION, use_tls);
     curl_easy_setopt(lane->easy, CURLOPT_SSL_CTX_DATA, lane);
     lane->tls_text[0] = '\0';
+    lane->shakes_hands = false;
     curl_easy_setopt(lane->easy, CURLOPT_ERRORBUFFER, lane->tls_text);
 }
 
@@ -180,7 +182,15 @@ static bool check_tls(DkrLane *lane, CURLcode result, GError **error)
         curl_easy_getinfo(lane->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
     if (verify == X509_V_ERR_UNSPECIFIED) /* libcurl's for a handshake that did not come so far */
         verify = X509_V_OK;
-    return dkr_tls_fail(lane->endpoint->address, verify, lane->tls_text, error);
+    return dkr_tls_fail(lane->endpoint->tls, lane->endpoint->address, verify, lane->tls_text,
+                        error);
+}
+
+static bool fail_slow(const DkrLane *lane, GError **error)
+{
+    if (lane->shakes_hands)
+        return dkr_tls_fail_silent(lane->endpoint->address, CONNECT_LIMIT_MS, error);
+    return dkr_failure_unreachable(error, lane->endpoint, ETIMEDOUT, NULL);
 }
 
 bool dkr_lane_check(DkrLane *lane, CURLcode result, bool any_answer, GError **error)
@@ -197,8 +207,10 @@ bool dkr_lane_check(DkrLane *lane, CURLcode result, bool any_answer, GError **er
         return dkr_failure_unreachable(error, lane->endpoint, (int)os_errno, NULL);
     }
     if (result == CURLE_OPERATION_TIMEDOUT)
-        return dkr_failure_unreachable(error, lane->endpoint, ETIMEDOUT, NULL);
+        return fail_slow(lane, error);
     if (lane->complaint && !any_answer)
         return dkr_failure_unreachable(error, lane->endpoint, 0, lane->complaint);
+    if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_WEIRD_SERVER_REPLY)
+        return dkr_failure_no_http(error, lane->endpoint);
     return true;
 }

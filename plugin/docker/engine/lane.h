@@ -20,6 +20,7 @@ typedef struct {
     GError *dial_error; /* why there is no connection */
     char *complaint;    /* of an ssh that ended */
     char tls_text[CURL_ERROR_SIZE];
+    bool shakes_hands; /* or did so: a connection was there before */
 } DkrLane;
 
 typedef struct {

@@ -3,54 +3,57 @@
 #include <jansson.h>
 #include <string.h>
 
+#define HUB "docker.io"
+#define HUB_ADDRESS "https://index.docker.io/v1/" /* as engines call it */
+
+/* The first part of a name is a registry's when it could be no user's. */
 char *dkr_registry_of(const char *image)
 {
     const char *slash = strchr(image, '/');
-    g_autofree char *first = g_strndup(image, slash ? (gsize)(slash - image) : 0);
-    bool is_registry = strpbrk(first, ".:") || strcmp(first, "localhost") == 0;
-    return g_strdup(is_registry ? first : "docker.io");
+    g_autofree char *first = slash ? g_strndup(image, (gsize)(slash - image)) : g_strdup("");
+    bool is_host = strpbrk(first, ".:") || strcmp(first, "localhost") == 0;
+    bool is_hub = !is_host || strcmp(first, "index." HUB) == 0;
+    return is_hub ? g_strdup(HUB) : g_steal_pointer(&first);
 }
 
 static json_t *text_of(const SprSecret *secret)
 {
-    return secret ? json_stringn(spr_secret_data(secret), spr_secret_size(secret)) : NULL;
+    return json_stringn(spr_secret_data(secret), spr_secret_size(secret));
 }
 
-/* Jansson frees texts without overwriting them. */
-static void wipe(json_t *object)
+static json_t *login_object(const char *registry, const SprSecret *user, const SprSecret *password)
 {
-    const char *key;
-    json_t *text;
-    json_object_foreach(object, key, text)
-    {
-        explicit_bzero((char *)json_string_value(text), json_string_length(text));
-    }
-    json_decref(object);
+    const char *address = strcmp(registry, HUB) == 0 ? HUB_ADDRESS : registry;
+    if (!user)
+        return json_pack("{s:o*, s:s}", "identitytoken", text_of(password), "serveraddress",
+                         address);
+    return json_pack("{s:o*, s:o*, s:s}", "username", text_of(user), "password", text_of(password),
+                     "serveraddress", address);
 }
 
-/* Base64 for URLs, with its padding. */
-static SprSecret *encode(const char *text)
+/* Engines want base64 as URLs have it. */
+static SprSecret *encode(char *json)
 {
-    char *base64 = g_base64_encode((const guchar *)text, strlen(text));
-    gsize size = strlen(base64);
-    for (gsize i = 0; i < size; i++)
-        base64[i] = base64[i] == '+' ? '-' : base64[i] == '/' ? '_' : base64[i];
-    SprSecret *encoded = spr_secret_new(base64, size);
-    spr_wipe_free(base64, size);
+    gsize size = strlen(json);
+    char *text = g_base64_encode((const guchar *)json, size);
+    SprSecret *encoded =
+        spr_secret_new(g_strdelimit(g_strdelimit(text, "+", '-'), "/", '_'), strlen(text));
+    spr_wipe_free(text, strlen(text));
     return encoded;
 }
 
-SprSecret *dkr_registry_auth(const char *registry, const SprSecret *user, const SprSecret *password)
+SprSecret *dkr_registry_auth(const char *image, DkrLoginFn login, void *ctx)
 {
-    json_t *object =
-        json_pack("{s:s, s:o*, s:o*}", "serveraddress", registry, "username", text_of(user),
-                  user ? "password" : "identitytoken", text_of(password));
-    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
-    SprSecret *encoded = text ? encode(text) : NULL;
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-    if (object)
-        wipe(object);
-    return encoded;
+    g_autofree char *registry = dkr_registry_of(image);
+    g_autoptr(SprSecret) user = NULL;
+    g_autoptr(SprSecret) password = NULL;
+    if (!login || !login(ctx, registry, &user, &password) || !password)
+        return NULL;
+    json_auto_t *object = login_object(registry, user, password);
+    char *json = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    SprSecret *auth = json ? encode(json) : NULL;
+    if (json)
+        explicit_bzero(json, strlen(json));
+    free(json);
+    return auth;
 }

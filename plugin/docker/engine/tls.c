@@ -17,6 +17,7 @@ struct DkrTls {
     X509 *cert;
     STACK_OF(X509) * chain; /* between cert and its root */
     EVP_PKEY *key;
+    char *files; /* where cert and key come from, for messages */
     bool verifies;
 };
 
@@ -28,6 +29,7 @@ void dkr_tls_free(DkrTls *tls)
     X509_free(tls->cert);
     sk_X509_pop_free(tls->chain, X509_free);
     EVP_PKEY_free(tls->key);
+    g_free(tls->files);
     g_free(tls);
 }
 
@@ -118,37 +120,54 @@ static int no_password(char *buffer, int size, int is_write, void *ctx)
     return -1;
 }
 
+static bool take_key(DkrTls *tls, const DkrTlsSource *source, const char *text, gsize size,
+                     GError **error)
+{
+    BIO *bio = BIO_new_mem_buf(text, (int)size);
+    tls->key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
+    BIO_free(bio);
+    return tls->key ||
+           fail_credentials(source->key_name, "holds no private key in PEM form without a password",
+                            error);
+}
+
 static bool load_key(DkrTls *tls, const DkrTlsSource *source, GError **error)
 {
     char *text;
     gsize size;
+    if (source->key_text)
+        return take_key(tls, source, source->key_text, strlen(source->key_text), error);
     if (strstr(source->key, PEM_MARK))
         return fail_credentials(source->key_name,
                                 "a private key does not belong here: give the path of its file",
                                 error);
     if (!read_pem(source->key, source->key_name, &text, &size, error))
         return false;
-    BIO *bio = BIO_new_mem_buf(text, (int)size);
-    tls->key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
-    BIO_free(bio);
+    bool ok = take_key(tls, source, text, size, error);
     spr_file_wipe_free(text, size);
-    if (!tls->key)
-        return fail_credentials(source->key_name,
-                                "holds no private key in PEM form without a password", error);
-    return true;
+    return ok;
+}
+
+/* A path is what a reader can look at; a text has only its place. */
+static const char *shown(const char *value, const char *name)
+{
+    return value && !strstr(value, PEM_MARK) ? value : name;
 }
 
 static bool load_client(DkrTls *tls, const DkrTlsSource *source, GError **error)
 {
-    if (!source->cert && !source->key)
+    bool has_key = source->key || source->key_text;
+    if (!source->cert && !has_key)
         return true;
     if (!source->cert)
         return fail_credentials(source->key_name, "its certificate is missing", error);
-    if (!source->key)
+    if (!has_key)
         return fail_credentials(source->cert_name, "its private key is missing", error);
     if (!load_certificates(source->cert, source->cert_name, &tls->chain, error) ||
         !load_key(tls, source, error))
         return false;
+    tls->files = g_strdup_printf("%s with %s", shown(source->cert, source->cert_name),
+                                 shown(source->key, source->key_name));
     tls->cert = sk_X509_shift(tls->chain);
     if (!X509_check_private_key(tls->cert, tls->key))
         return fail_credentials(source->key_name, "belongs to another certificate", error);
@@ -209,23 +228,31 @@ typedef struct {
 } VerifyRule;
 
 static const VerifyRule verify_rules[] = {
-    {X509_V_ERR_CERT_HAS_EXPIRED, "tls-expired", "its certificate has expired"},
-    {X509_V_ERR_CERT_NOT_YET_VALID, "tls-not-yet-valid", "its certificate is not valid yet"},
-    {X509_V_ERR_HOSTNAME_MISMATCH, "tls-wrong-name", "its certificate is for another host name"},
-    {X509_V_ERR_IP_ADDRESS_MISMATCH, "tls-wrong-name", "its certificate is for another address"},
+    {X509_V_ERR_CERT_HAS_EXPIRED, "tls-expired",
+     "its certificate has expired: renew it, or set this machine's clock right"},
+    {X509_V_ERR_CERT_NOT_YET_VALID, "tls-not-yet-valid",
+     "its certificate is not valid yet: set this machine's clock right"},
+    {X509_V_ERR_HOSTNAME_MISMATCH, "tls-wrong-name",
+     "its certificate is for another host name: use one that it has"},
+    {X509_V_ERR_IP_ADDRESS_MISMATCH, "tls-wrong-name",
+     "its certificate is for another address: use a name or address that it has"},
 };
 
 typedef struct {
     const char *part; /* of OpenSSL's text */
     const char *reason;
-    const char *text;
+    const char *text; /* NULL: of our own certificate, see fail_client() */
 } TextRule;
 
-#define CLIENT_REFUSED "tls-client-refused", "it refuses our client certificate"
-#define NOT_TLS "not-tls", "what answers there does not speak TLS"
+#define CLIENT_REFUSED "tls-client-refused", NULL
+#define NOT_TLS                                                                                    \
+    "not-tls", "what answers there does not speak TLS: look at the port, or say http:// if clear " \
+               "text is meant"
+#define TOO_OLD                                                                                    \
+    "tls-version", "it speaks no TLS of version 1.2 or later: bring its Docker up to date"
 
 static const TextRule text_rules[] = {
-    {"alert certificate required", "tls-client-refused", "it wants a client certificate"},
+    {"alert certificate required", CLIENT_REFUSED},
     {"alert bad certificate", CLIENT_REFUSED},
     {"alert unknown ca", CLIENT_REFUSED},
     {"alert certificate unknown", CLIENT_REFUSED},
@@ -234,8 +261,8 @@ static const TextRule text_rules[] = {
     {"alert unsupported certificate", CLIENT_REFUSED},
     {"alert access denied", CLIENT_REFUSED},
     {"alert decrypt error", CLIENT_REFUSED},
-    {"alert protocol version", "tls-version", "it speaks no TLS of version 1.2 or later"},
-    {"unsupported protocol", "tls-version", "it speaks no TLS of version 1.2 or later"},
+    {"alert protocol version", TOO_OLD},
+    {"unsupported protocol", TOO_OLD},
     {"wrong version number", NOT_TLS},
     {"packet length too long", NOT_TLS},
     {"record layer failure", NOT_TLS},
@@ -263,7 +290,31 @@ static bool fail_handshake(const char *address, const char *reason, const char *
                     text);
 }
 
-bool dkr_tls_fail(const char *address, long verify, const char *text, GError **error)
+static bool fail_client(const DkrTls *tls, const char *address, GError **error)
+{
+    if (!tls->cert)
+        return fail_handshake(address, "tls-client-refused",
+                              "it wants a client certificate: name one and its key in \"cert\" and "
+                              "\"key\", or put cert.pem and key.pem into DOCKER_CERT_PATH",
+                              error);
+    g_autofree char *why = g_strdup_printf("it refuses our client certificate (%s): use one that "
+                                           "its authority has signed and that is valid now",
+                                           tls->files);
+    return fail_handshake(address, "tls-client-refused", why, error);
+}
+
+bool dkr_tls_fail_silent(const char *address, int limit_ms, GError **error)
+{
+    g_autofree char *why = g_strdup_printf("it took the connection and said nothing for %d s: does "
+                                           "it speak TLS on that port?",
+                                           limit_ms / 1000);
+    fail_handshake(address, "tls-silent", why, error);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+bool dkr_tls_fail(const DkrTls *tls, const char *address, long verify, const char *text,
+                  GError **error)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(verify_rules); i++) {
         if (verify_rules[i].verify == verify)
@@ -278,7 +329,8 @@ bool dkr_tls_fail(const char *address, long verify, const char *text, GError **e
     }
     const TextRule *rule = find_text(text);
     if (rule)
-        return fail_handshake(address, rule->reason, rule->text, error);
+        return rule->text ? fail_handshake(address, rule->reason, rule->text, error)
+                          : fail_client(tls, address, error);
     fail_handshake(address, "tls-failed", text && *text ? text : "it ended the handshake", error);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;

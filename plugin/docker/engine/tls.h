@@ -11,11 +11,12 @@
 
 typedef struct DkrTls DkrTls;
 
-/* Each a path, or (not the key) the PEM text itself; its name for messages beside it. */
+/* Each a path, or (not key) the PEM text itself; its name for messages beside it. */
 typedef struct {
     const char *ca, *ca_name;     /* NULL: the system's */
     const char *cert, *cert_name; /* with key, or neither */
     const char *key, *key_name;
+    const char *key_text; /* in place of key, the PEM text itself: of a host, wiped by its owner */
     bool skip_verify; /* any certificate will do */
 } DkrTlsSource;
 
@@ -34,7 +35,11 @@ char *dkr_tls_take_text(void);
 /* False always: SPR_E_UNAVAILABLE with a reason of its own for each kind. address names the engine,
  * verify is the X509_V_* of the handshake, text what the library said. What has no name is
  * "tls-failed" and may be tried again. */
-bool dkr_tls_fail(const char *address, long verify, const char *text, GError **error);
+bool dkr_tls_fail(const DkrTls *tls, const char *address, long verify, const char *text,
+                  GError **error);
+
+/* The same for an engine that took the connection and let limit_ms pass without a handshake. */
+bool dkr_tls_fail_silent(const char *address, int limit_ms, GError **error);
 
 /* True when text tells of a failure that dkr_tls_fail() has a name for, which may come behind the
  * handshake: TLS 1.3 tells a client late that it was refused. */

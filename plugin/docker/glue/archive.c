@@ -28,7 +28,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Writes, writes_clear)
 static bool attempt_writes(void *ctx, DkrLife *life, GError **error)
 {
     Writes *writes = ctx;
-    return dkr_files_write(&writes->gc->provider->context, life, writes->files, writes->count,
+    return dkr_files_write(writes->gc->sandbox->context, life, writes->files, writes->count,
                            &writes->gc->wait, error);
 }
 
@@ -151,7 +151,7 @@ static bool attempt_put(void *ctx, DkrLife *life, GError **error)
 {
     Put *put = ctx;
     DkrSource source = glue_source(&put->source);
-    return dkr_files_put(&put->gc->provider->context, life, put->request.directory,
+    return dkr_files_put(put->gc->sandbox->context, life, put->request.directory,
                          put->request.user, &source, &put->gc->wait, error);
 }
 
@@ -205,7 +205,7 @@ static bool attempt_get(void *ctx, DkrLife *life, GError **error)
 {
     Get *get = ctx;
     DkrSink sink = glue_sink(&get->sink);
-    return dkr_files_get(&get->gc->provider->context, life, get->request.path, &sink,
+    return dkr_files_get(get->gc->sandbox->context, life, get->request.path, &sink,
                          &get->gc->wait, error);
 }
 

@@ -14,3 +14,7 @@ typedef int32_t (*GlueQuestionOf)(void *ctx, const char *what, sprov_text_fn emi
 SprSecret *glue_ask(const sprov_provider *provider, GlueQuestion question, void *ctx);
 SprSecret *glue_ask_for(const sprov_provider *provider, GlueQuestionOf question, void *ctx,
                         const char *what);
+
+/* Asks registry_login; false: no login. *ret_user stays NULL with a token. */
+bool glue_ask_login(const sprov_provider *provider, const sprov_callbacks *callbacks,
+                    const char *registry, SprSecret **ret_user, SprSecret **ret_password);

@@ -190,6 +190,7 @@ void glue_sandbox_unref(sprov_sandbox *sandbox)
         return;
     sprov_provider *provider = sandbox->provider;
     dkr_sandbox_free(sandbox->sandbox);
+    glue_disconnect(&sandbox->own);
     glue_done(provider, sandbox->callbacks.done, sandbox->callbacks.ctx);
     g_free(sandbox);
     g_atomic_int_add(&provider->users, -1);

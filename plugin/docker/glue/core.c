@@ -1,9 +1,8 @@
 /* The core vtable: open to destroy, and the table itself at the end. */
+#include "glue/ask.h"
 #include "glue/template.h"
 
 #include "base/text.h"
-#include "engine/choice.h"
-#include "options/provider.h"
 
 #include <unistd.h>
 
@@ -30,25 +29,12 @@ static bool take_host(sprov_provider *provider, const sprov_host *host, GError *
     return true;
 }
 
-/* "sprov/1.2 (mastra/3.4)", with nothing in it that could end a header. */
-static char *user_agent(const sprov_host *host)
-{
-    static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    if (!host->name)
-        return g_strdup("sprov/" SPROV_VERSION);
-    g_autofree char *name = g_strdup(host->name);
-    g_autofree char *version = g_strdup(host->version ? host->version : "");
-    g_strcanon(name, safe, '-');
-    g_strcanon(version, safe, '-');
-    return g_strdup_printf("sprov/" SPROV_VERSION " (%s/%s)", name, version);
-}
-
 static void provider_free(sprov_provider *provider)
 {
     if (!provider)
         return;
-    dkr_client_free(provider->context.client);
-    dkr_runtime_free(provider->context.runtime);
+    glue_disconnect(&provider->context);
+    dkr_provider_config_free(provider->config);
     g_strfreev(provider->environment);
     g_mutex_clear(&provider->lock);
     g_cond_clear(&provider->idle);
@@ -57,56 +43,18 @@ static void provider_free(sprov_provider *provider)
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(sprov_provider, provider_free)
 
-static const char *no_environment(const char *name)
-{
-    return NULL;
-}
-
-static bool choose_endpoint(const DkrProviderConfig *config, DkrEndpoint **ret, GError **error)
-{
-    g_autoptr(GStrvBuilder) lines = g_strv_builder_new();
-    for (size_t i = 0; i < config->headers.count; i++) {
-        const DkrPair *pair = &config->headers.items[i];
-        g_autofree char *line = g_strdup_printf("%s: %s", pair->name, pair->value);
-        g_strv_builder_add(lines, line);
-    }
-    g_auto(GStrv) headers = g_strv_builder_end(lines);
-    DkrWish wish = {.host = config->host,
-                    .socket_path = config->socket_path,
-                    .protocol = config->protocol,
-                    .username = config->username,
-                    .port = (int)config->port.value,
-                    .context = config->context,
-                    .ca = config->ca,
-                    .cert = config->cert,
-                    .key = config->key,
-                    .ssh_config = config->ssh_config,
-                    .version = config->version,
-                    .headers = (const char *const *)headers,
-                    .timeout_ms = config->timeout.value};
-    bool reads = !config->environment.is_set || config->environment.value;
-    return dkr_endpoint_choose(&wish, reads ? g_getenv : no_environment, ret, error);
-}
-
 static bool open_provider(const sprov_host *host, const char *config, sprov_provider **ret,
                           GError **error)
 {
     g_autoptr(sprov_provider) provider = g_new0(sprov_provider, 1);
-    g_autoptr(DkrProviderConfig) parsed = NULL;
-    g_autoptr(DkrEndpoint) endpoint = NULL;
     g_mutex_init(&provider->lock);
     g_cond_init(&provider->idle);
     if (!glue_check_pointer(ret, "provider", error) || !take_host(provider, host, error) ||
-        !dkr_provider_config_parse(config, &parsed, error) ||
-        !choose_endpoint(parsed, &endpoint, error))
+        !dkr_provider_config_parse(config, &provider->config, error) ||
+        !glue_connect(provider, error))
         return false;
-    g_autofree char *agent = user_agent(&provider->host);
     provider->environment = g_get_environ();
     provider->pid = getpid();
-    provider->context.version = SPROV_VERSION;
-    provider->context.runtime = dkr_runtime_new(parsed->runtime_dir);
-    provider->context.client =
-        dkr_client_new(g_steal_pointer(&endpoint), agent, &provider->context.log);
     *ret = g_steal_pointer(&provider);
     return true;
 }
@@ -152,6 +100,7 @@ static bool create_sandbox(sprov_provider *provider, const char *options,
                            const sprov_callbacks *callbacks, sprov_sandbox **ret, GError **error)
 {
     sprov_callbacks taken = {0};
+    DkrContext own = {0};
     g_autoptr(DkrSandboxOptions) parsed = NULL;
     if (!glue_check_pointer(provider, "provider", error) ||
         !glue_check_pointer(ret, "sandbox", error))
@@ -161,13 +110,16 @@ static bool create_sandbox(sprov_provider *provider, const char *options,
                         "this process was forked from the one that opened the provider: open it "
                         "anew here");
     if (!glue_take_callbacks(&taken, callbacks, error) ||
-        !dkr_sandbox_options_parse(options, &parsed, error))
+        !dkr_sandbox_options_parse(options, &parsed, error) ||
+        !glue_connect_sandbox(provider, parsed->docker_options, &own, error))
         return false;
     sprov_sandbox *sandbox = g_new0(sprov_sandbox, 1);
     g_atomic_ref_count_init(&sandbox->refs);
     sandbox->provider = provider;
     sandbox->callbacks = taken;
-    sandbox->sandbox = dkr_sandbox_new(&provider->context, g_steal_pointer(&parsed));
+    sandbox->own = own;
+    sandbox->context = own.client ? &sandbox->own : &provider->context;
+    sandbox->sandbox = dkr_sandbox_new(sandbox->context, g_steal_pointer(&parsed));
     g_atomic_int_inc(&provider->users);
     *ret = sandbox;
     return true;

@@ -25,7 +25,7 @@ static bool attempt(void *ctx, DkrLife *life, GError **error)
         .grace_ms = r->grace_ms,
         .wait_background = r->flags & SPROV_EXEC_WAIT_BACKGROUND,
     };
-    DkrVenue venue = dkr_life_venue(life, &exec->command.gc->provider->context);
+    DkrVenue venue = dkr_life_venue(life, exec->command.gc->sandbox->context);
     return dkr_run(&venue, &command, &exec->command.gc->wait, &exec->result, error);
 }
 

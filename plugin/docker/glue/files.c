@@ -52,7 +52,7 @@ static bool work(Call *call, bool (*attempt)(void *ctx, DkrLife *life, GError **
 static bool attempt_stat(void *ctx, DkrLife *life, GError **error)
 {
     Call *call = ctx;
-    return dkr_files_stat(&call->gc.provider->context, life, call->path, call->flags, emit_json,
+    return dkr_files_stat(call->gc.sandbox->context, life, call->path, call->flags, emit_json,
                           call, &call->gc.wait, error);
 }
 
@@ -70,7 +70,7 @@ static sprov_status files_stat(sprov_sandbox *sandbox, const char *path, uint32_
 static bool attempt_list(void *ctx, DkrLife *life, GError **error)
 {
     Call *call = ctx;
-    return dkr_files_list(&call->gc.provider->context, life, call->path, call->flags, emit_json,
+    return dkr_files_list(call->gc.sandbox->context, life, call->path, call->flags, emit_json,
                           call, &call->gc.wait, error);
 }
 
@@ -90,7 +90,7 @@ static sprov_status files_list(sprov_sandbox *sandbox, const char *path, uint32_
 static bool attempt_make_directory(void *ctx, DkrLife *life, GError **error)
 {
     Call *call = ctx;
-    return dkr_files_make_directory(&call->gc.provider->context, life, call->path, call->mode,
+    return dkr_files_make_directory(call->gc.sandbox->context, life, call->path, call->mode,
                                     call->flags, &call->gc.wait, error);
 }
 
@@ -114,7 +114,7 @@ static sprov_status files_make_directory(sprov_sandbox *sandbox, const char *pat
 static bool attempt_remove(void *ctx, DkrLife *life, GError **error)
 {
     Call *call = ctx;
-    return dkr_files_remove(&call->gc.provider->context, life, call->path, call->flags,
+    return dkr_files_remove(call->gc.sandbox->context, life, call->path, call->flags,
                             &call->gc.wait, error);
 }
 
@@ -130,7 +130,7 @@ static sprov_status files_remove(sprov_sandbox *sandbox, const char *path, uint3
 static bool attempt_rename(void *ctx, DkrLife *life, GError **error)
 {
     Call *call = ctx;
-    return dkr_files_rename(&call->gc.provider->context, life, call->path, call->to, &call->gc.wait,
+    return dkr_files_rename(call->gc.sandbox->context, life, call->path, call->to, &call->gc.wait,
                             error);
 }
 

@@ -14,6 +14,7 @@
 
 struct sprov_provider {
     DkrContext context;
+    DkrProviderConfig *config;
     sprov_host host; /* what it gave, zeros behind that */
     char **environment; /* the process's when it was opened, for programs that are run */
     pid_t pid;       /* of the process that opened it */
@@ -27,9 +28,24 @@ struct sprov_provider {
 struct sprov_sandbox {
     gatomicrefcount refs; /* the handle, each running call, each handle of a process */
     sprov_provider *provider;
+    DkrContext own;            /* zeros, or the connection of its dockerOptions */
+    const DkrContext *context; /* that, or the provider's */
     DkrSandbox *sandbox;
     sprov_callbacks callbacks; /* zeros when there are none */
 };
+
+/* --------------------------------------------------------- connections (connection.c) */
+
+/* The engine of the provider's configuration; nothing is sent. */
+bool glue_connect(sprov_provider *provider, GError **error);
+
+/* That of a sandbox's dockerOptions (NULL: none). *into stays as it is where it is the
+ * provider's. */
+bool glue_connect_sandbox(sprov_provider *provider, const DkrProviderConfig *own, DkrContext *into,
+                          GError **error);
+
+/* Zeros are well. */
+void glue_disconnect(DkrContext *context);
 
 /* ------------------------------------------------------------------- struct rules */
 
@@ -90,6 +106,9 @@ sprov_status glue_end(GlueCall *gc, bool ok);
 
 /* For [pure] functions: writes failure (taken) into error and returns its code. */
 sprov_status glue_fail(sprov_error *error, GError *failure);
+
+/* Of the call's sandbox, or of the provider (connection.c). */
+const DkrContext *glue_context(const GlueCall *gc);
 
 /* The hooks of a start inside this call (hooks.c). */
 DkrStartHooks glue_start_hooks(GlueCall *gc);

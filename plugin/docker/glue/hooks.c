@@ -1,5 +1,5 @@
 /* What a start asks of its caller, and work in a sandbox around it. */
-#include "glue/registry.h"
+#include "glue/ask.h"
 #include "glue/template.h"
 
 void glue_on_progress(void *ctx, const char *json)
@@ -9,11 +9,18 @@ void glue_on_progress(void *ctx, const char *json)
         glue_emit(gc->provider, gc->on_progress, gc->progress_ctx, json);
 }
 
+static bool give_login(void *ctx, const char *registry, SprSecret **ret_user,
+                       SprSecret **ret_password)
+{
+    const GlueCall *gc = ctx;
+    return glue_ask_login(gc->provider, &gc->sandbox->callbacks, registry, ret_user, ret_password);
+}
+
 DkrStartHooks glue_start_hooks(GlueCall *gc)
 {
     return (DkrStartHooks){.resolve_template = glue_resolve_template,
-                           .registry_auth = glue_registry_auth,
                            .progress = glue_on_progress,
+                           .login = give_login,
                            .ctx = gc};
 }
 

@@ -55,7 +55,7 @@ static void emit_listed(void *ctx, const char *json)
 static bool list_in(void *ctx, DkrLife *life, GError **error)
 {
     Visit *v = ctx;
-    return dkr_process_list(&v->gc->provider->context, life, emit_listed, v, &v->gc->wait, error);
+    return dkr_process_list(v->gc->sandbox->context, life, emit_listed, v, &v->gc->wait, error);
 }
 
 static sprov_status processes_list(sprov_sandbox *sandbox, const sprov_call *call,
@@ -73,7 +73,7 @@ static sprov_status processes_list(sprov_sandbox *sandbox, const sprov_call *cal
 static bool find_in(void *ctx, DkrLife *life, GError **error)
 {
     Visit *v = ctx;
-    return dkr_process_find(&v->gc->provider->context, life, v->id, &v->gc->wait, &v->process,
+    return dkr_process_find(v->gc->sandbox->context, life, v->id, &v->gc->wait, &v->process,
                             error);
 }
 

@@ -2,6 +2,7 @@
 #include "glue/extensions.h"
 
 #include "base/tar.h"
+#include "prune/prune.h"
 
 #include <dlfcn.h>
 #include <jansson.h>
@@ -83,15 +84,35 @@ static sprov_status provider_info(sprov_provider *provider, const sprov_call *ca
     return glue_end(&gc, ok);
 }
 
+typedef struct {
+    const sprov_provider *provider;
+    sprov_text_fn emit;
+    void *ctx;
+} Teller;
+
+static void tell(void *ctx, const char *json)
+{
+    const Teller *teller = ctx;
+    glue_emit(teller->provider, teller->emit, teller->ctx, json);
+}
+
+static bool prune(GlueCall *gc, const char *options, sprov_text_fn emit, void *emit_ctx)
+{
+    Teller teller = {gc->provider, emit, emit_ctx};
+    g_autoptr(DkrPruneOptions) parsed = NULL;
+    return glue_check_pointer((const void *)emit, "emit", &gc->failure) &&
+           dkr_prune_options_parse(options, &parsed, &gc->failure) &&
+           dkr_prune(&gc->provider->context, parsed, &gc->wait, tell, &teller, &gc->failure);
+}
+
 static sprov_status provider_prune(sprov_provider *provider, const char *options,
                                    const sprov_call *call, sprov_text_fn emit, void *emit_ctx,
                                    sprov_error *error)
 {
     GlueCall gc;
-    if (glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error))
-        spr_fail(&gc.failure, SPR_E_UNSUPPORTED, "no-prune",
-                 "this version prunes nothing: destroy sandboxes by their id");
-    return glue_end(&gc, false);
+    bool ok = glue_begin_provider(&gc, provider, call, -1, error) &&
+              prune(&gc, options, emit, emit_ctx);
+    return glue_end(&gc, ok);
 }
 
 const sprov_ext_provider glue_provider = {

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "engine/images.h"
 #include "glue/ask.h"
-#include "glue/registry.h"
 #include "glue/repository.h"
 #include "sandbox/owner.h"
 #include "template/buildengine.h"
@@ -13,14 +12,6 @@
 #include <string.h>
 
 /* --------------------------------------------------------------------------- building */
-
-static json_t *labels(const DkrContext *context)
-{
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    return json_pack("{s:s, s:s, s:s}", "sprov.version", context->version, "sprov.created", created,
-                     "sprov.owner", dkr_owner());
-}
 
 /* What a build may ask of the host, under one name for all who would answer the same. */
 typedef struct {
@@ -100,16 +91,16 @@ bool glue_build(GlueCall *gc, const sprov_callbacks *callbacks, const GlueBuild 
         !dkr_recipe_new_for(parsed, options->platform, options->cache_scope, &recipe, error))
         return false;
     *ret_id = g_strdup(recipe->template_id);
-    json_auto_t *with = labels(&gc->provider->context);
+    json_auto_t *with = dkr_owner_labels(glue_context(gc)->version);
     DkrBuildRequest request = {.force = build->force,
                                .pull = options->pull.value,
                                .network = options->network,
                                .host = host_of(&host),
-                               .log = &gc->provider->context.log,
+                               .log = &glue_context(gc)->log,
                                .labels = with,
                                .on_progress = glue_on_progress,
                                .progress_ctx = gc};
-    return dkr_template_build_on(gc->provider->context.client, recipe, &request, wait, ret_image,
+    return dkr_template_build_on(glue_context(gc)->client, recipe, &request, wait, ret_image,
                                  error);
 }
 
@@ -183,7 +174,7 @@ static bool find_built(const GlueCall *gc, const char *id, const SprWait *wait, 
                        GError **error)
 {
     json_auto_t *image = NULL;
-    if (!dkr_image_inspect(gc->provider->context.client, id, wait, &image, error)) {
+    if (!dkr_image_inspect(glue_context(gc)->client, id, wait, &image, error)) {
         g_prefix_error(error, "template \"%s\": build it first: ", id);
         return false;
     }

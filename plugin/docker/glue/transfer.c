@@ -16,7 +16,7 @@ static bool read_attempt(void *ctx, DkrLife *life, GError **error)
 {
     Read *read = ctx;
     DkrSink sink = glue_sink(&read->sink);
-    return dkr_files_read(&read->gc->provider->context, life, read->request.path,
+    return dkr_files_read(read->gc->sandbox->context, life, read->request.path,
                           read->request.offset, read->request.max_bytes, &sink, &read->gc->wait,
                           &read->result, error);
 }
@@ -79,7 +79,7 @@ static bool write_attempt(void *ctx, DkrLife *life, GError **error)
                          .size = write->source.source.size,
                          .source = glue_source(&write->source)};
     bool ok =
-        dkr_files_write(&write->gc->provider->context, life, &file, 1, &write->gc->wait, error);
+        dkr_files_write(write->gc->sandbox->context, life, &file, 1, &write->gc->wait, error);
     dkr_file_write_clear(&file);
     return ok;
 }

@@ -21,6 +21,7 @@ void dkr_provider_config_free(DkrProviderConfig *config)
     g_free(config->ca);
     g_free(config->cert);
     g_free(config->key);
+    g_free(config->key_secret);
     g_free(config->ssh_config);
     g_free(config->version);
     dkr_pairs_clear(&config->headers);
@@ -84,6 +85,7 @@ static const DkrJsonField config_fields[] = {
     {"ca", dkr_json_read_text, AT(ca), .min = 1, .wrong = wrong_certificate},
     {"cert", dkr_json_read_text, AT(cert), .min = 1, .wrong = wrong_certificate},
     {"key", dkr_json_read_text, AT(key), .min = 1},
+    {"keySecret", dkr_json_read_text, AT(key_secret), .min = 1},
     {"sshConfig", dkr_json_read_text, AT(ssh_config), .min = 1, .wrong = dkr_json_wrong_path},
     {"version", dkr_json_read_text, AT(version), .min = 1},
     {"headers", dkr_json_read_pairs, AT(headers), .wrong = wrong_header},
@@ -105,4 +107,26 @@ bool dkr_provider_config_parse(const char *json, DkrProviderConfig **ret_config,
         return false;
     *ret_config = g_steal_pointer(&config);
     return true;
+}
+
+bool dkr_provider_config_read(const json_t *value, const DkrJsonPath *path,
+                              const DkrJsonField *field, void *target, GError **error)
+{
+    static const char *const keys[] = {"environment", "runtimeDir"};
+    g_autoptr(DkrProviderConfig) config = g_new0(DkrProviderConfig, 1);
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+        DkrJsonPath at = {.parent = path, .key = keys[i]};
+        if (json_object_get(value, keys[i]))
+            return dkr_json_fail(&at, error,
+                                 "is the whole provider's: give it to open() as configuration");
+    }
+    if (!dkr_json_read_object(value, path, config_fields, config, error))
+        return false;
+    *(DkrProviderConfig **)((char *)target + field->offset) = g_steal_pointer(&config);
+    return true;
+}
+
+bool dkr_provider_config_names_engine(const DkrProviderConfig *config)
+{
+    return config->host || config->socket_path || config->context;
 }

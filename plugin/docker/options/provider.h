@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "options/values.h"
+#include "options/json.h"
 
 /* NULL and not set: it was not given. */
 typedef struct {
@@ -14,7 +14,7 @@ typedef struct {
     char *username;
     DkrOptInt port;
     char *context;
-    char *ca, *cert, *key;
+    char *ca, *cert, *key, *key_secret;
     char *ssh_config;
     char *version;
     DkrPairs headers;
@@ -25,6 +25,14 @@ typedef struct {
 
 /* json NULL is "{}". */
 bool dkr_provider_config_parse(const char *json, DkrProviderConfig **ret_config, GError **error);
+
+/* For a table: a configuration within other options, as far as it says which engine is meant. The
+ * member is a DkrProviderConfig *. */
+bool dkr_provider_config_read(const json_t *value, const DkrJsonPath *path,
+                              const DkrJsonField *field, void *target, GError **error);
+
+/* Whether it says which engine it is, and not only how one is spoken to. */
+bool dkr_provider_config_names_engine(const DkrProviderConfig *config);
 
 void dkr_provider_config_free(DkrProviderConfig *config);
 

@@ -52,6 +52,7 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
     g_strfreev(options->cap_add);
     g_strfreev(options->security_opt);
     g_free(options->instructions);
+    dkr_provider_config_free(options->docker_options);
     g_free(options);
 }
 
@@ -149,14 +150,6 @@ static bool read_gpus(const json_t *value, const DkrJsonPath *path, const DkrJso
     return dkr_json_fail(path, error, "expected \"all\", how many, or an array of ids");
 }
 
-static bool refuse_docker_options(const json_t *value, const DkrJsonPath *path,
-                                  const DkrJsonField *field, void *target, GError **error)
-{
-    return spr_fail(error, SPR_E_UNSUPPORTED, "unsupported-option",
-                    "dockerOptions: the engine is the provider's; give this object to open() as "
-                    "its configuration and leave it out here");
-}
-
 /* The kernel clamps CPU shares to this and knows no more pids; beyond, an engine would take the
  * number and the sandbox get less. */
 #define MAX_CPU_SHARES 262144
@@ -212,7 +205,7 @@ static const DkrJsonField option_fields[] = {
     {"timeout", dkr_json_read_integer, AT(timeout), 0, G_MAXINT64},
     {"autoStart", dkr_json_read_bool, AT(auto_start)},
     {"instructions", dkr_json_read_text, AT(instructions)},
-    {"dockerOptions", refuse_docker_options},
+    {"dockerOptions", dkr_provider_config_read, AT(docker_options)},
     {NULL},
 };
 

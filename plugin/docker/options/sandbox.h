@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "options/values.h"
+#include "options/provider.h"
 
 #define DKR_DEFAULT_IMAGE "node:22-slim"
 #define DKR_DEFAULT_WORKING_DIRECTORY "/workspace"
@@ -112,6 +112,7 @@ typedef struct {
     DkrOptInt timeout;     /* milliseconds for each command; 0: none; its value is never unset */
     DkrOptBool auto_start; /* its value is true when not set */
     char *instructions;    /* NULL: the default text; may be empty */
+    DkrProviderConfig *docker_options; /* which engine it is on; NULL: the provider's */
 } DkrSandboxOptions;
 
 /* json NULL is "{}". */

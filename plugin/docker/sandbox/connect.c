@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* How long a main process that is not the keep-alive is watched for an end at once. */
+/* How long a main process is watched for an end at once. */
 #define WATCH_MS 500
 /* An engine reserves a name some time before it lists the container that has it. */
 #define UNSEEN_LIMIT_MS (10 * 1000)
@@ -102,30 +102,45 @@ static bool check_runs(const DkrContext *context, const json_t *inspect, const S
 static bool fail_start(GError *why, GError **error)
 {
     g_autoptr(GError) owned = why;
-    if (dkr_start_names_user(owned->message)) /* a plain 500 of the engine */
-        return spr_fail(error, SPR_E_NOT_FOUND, "no-such-user",
-                        "the container could not be started: %s", owned->message);
+    if (dkr_start_names_user(owned->message)) { /* a plain 500 of the engine */
+        spr_fail(error, SPR_E_NOT_FOUND, "no-such-user", "the container could not be started: %s",
+                 owned->message);
+        spr_error_set_native(error, dkr_failure_status(owned));
+        return false;
+    }
     spr_error_set_reason(&owned, "start-failed");
     g_propagate_prefixed_error(error, g_steal_pointer(&owned),
                                "the container could not be started: ");
     return false;
 }
 
-bool dkr_connect_bring_up(const DkrContext *context, const char *container, bool watch,
-                          const SprWait *wait, json_t **ret_inspect, GError **error)
+/* The keep-alive with nothing before it: the supervisor's own, or the image's sleep. */
+static bool is_sure_to_stay(const json_t *inspect)
 {
-    json_auto_t *inspect = NULL;
+    const char *path = text(inspect, "Path");
+    json_t *args = json_object_get(inspect, "Args");
+    size_t count = json_array_size(args);
+    const char *last = count > 0 ? json_string_value(json_array_get(args, count - 1)) : "";
+    return (strcmp(path, DKR_SUPERVISOR_PROGRAM) == 0 && strcmp(last, "--") == 0) ||
+           (strcmp(path, "sleep") == 0 && count == 1 && strcmp(last, "infinity") == 0);
+}
+
+bool dkr_connect_bring_up(const DkrContext *context, const json_t *inspect, const SprWait *wait,
+                          json_t **ret_inspect, GError **error)
+{
+    const char *container = text(inspect, "Id");
+    json_auto_t *started = NULL;
     GError *why = NULL;
     bool ended;
     if (!dkr_container_start(context->client, container, wait, &why))
         return fail_start(why, error);
-    if (watch &&
+    if (!is_sure_to_stay(inspect) &&
         !dkr_container_has_ended(context->client, container, WATCH_MS, wait, &ended, error))
         return false;
-    if (!dkr_container_inspect(context->client, container, wait, &inspect, error) ||
-        !check_runs(context, inspect, wait, error))
+    if (!dkr_container_inspect(context->client, container, wait, &started, error) ||
+        !check_runs(context, started, wait, error))
         return false;
-    *ret_inspect = g_steal_pointer(&inspect);
+    *ret_inspect = g_steal_pointer(&started);
     return true;
 }
 
@@ -173,7 +188,8 @@ static bool check_placement(const DkrContext *context, const json_t *inspect, co
         placement.volume_is_own =
             g_str_has_prefix(placement.volume, DKR_RESERVED_VOLUME_PREFIX "own-");
         return (!placement.volume_is_own && strcmp(placement.volume, shared) != 0) ||
-               dkr_placement_check(context, &placement, text(inspect, "Id"), image, wait, error);
+               dkr_placement_check(context, &placement, text(inspect, "Id"), image, wait, NULL,
+                                   error);
     }
     return true;
 }
@@ -245,7 +261,7 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (strcmp(status, "exited") == 0 || strcmp(status, "created") == 0) {
         json_t *started;
         dkr_socket_plan_restore(context, options, dkr_connect_socket_of(inspect), &socket);
-        if (!dkr_connect_bring_up(context, container, false, wait, &started, error))
+        if (!dkr_connect_bring_up(context, inspect, wait, &started, error))
             return false;
         json_decref(inspect);
         inspect = started;

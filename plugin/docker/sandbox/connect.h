@@ -21,9 +21,11 @@ bool dkr_connect_find(const DkrContext *context, const char *id, const SprWait *
 bool dkr_connect(const DkrContext *context, const DkrSandboxOptions *options, const SprWait *wait,
                  DkrLife **ret_life, GError **error);
 
-/* Starts a container; watch: long enough to see a main process that ends at once. */
-bool dkr_connect_bring_up(const DkrContext *context, const char *container, bool watch,
-                          const SprWait *wait, json_t **ret_inspect, GError **error);
+/* Starts the container that inspect is the engine's record of, and looks long enough to see a main
+ * process that ends at once: SPR_E_NOT_READY, reason main-process-ended, with its code and last
+ * output. */
+bool dkr_connect_bring_up(const DkrContext *context, const json_t *inspect, const SprWait *wait,
+                          json_t **ret_inspect, GError **error);
 
 /* Logs what the container has otherwise than the options say. */
 void dkr_connect_warn(const DkrContext *context, const DkrSandboxOptions *options,

@@ -6,10 +6,12 @@
 
 #include "engine/client.h"
 #include "sandbox/runtime.h"
+#include "sandbox/whole.h"
 
 typedef struct {
     DkrClient *client;
     SprLog log;
     DkrRuntime *runtime;
+    DkrWhole *whole;
     const char *version; /* of the plugin */
 } DkrContext;

@@ -5,8 +5,10 @@
 #include "engine/failure.h"
 #include "engine/volumes.h"
 #include "options/names.h"
+#include "sandbox/blame.h"
 #include "sandbox/connect.h"
 #include "sandbox/image.h"
+#include "sandbox/isolation.h"
 #include "sandbox/layout.h"
 #include "sandbox/owner.h"
 #include "sandbox/placement.h"
@@ -16,7 +18,6 @@
 
 #include <string.h>
 
-#define LABEL_OWNER "sprov.owner"
 #define CLEANUP_LIMIT_MS (30 * 1000)
 /* How long another's create and start is waited for altogether, and how often the name must have
  * been free in between before it is tried anew: the other one gave up. */
@@ -42,12 +43,24 @@ typedef struct {
     const SprWait *wait;
 } Attempt;
 
-/* Our own limit: the caller's time or token may be what ended the start. */
-static void take_back(const Attempt *a, const char *container)
+/* The engine refused our start: if it runs all the same, others adopted it, whose it is from now
+ * on. They may do so at any moment until it is removed. */
+static bool may_be_others(const GError *why)
 {
-    SprWait wait = spr_wait_to_tidy(a->wait, CLEANUP_LIMIT_MS);
+    return dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed");
+}
+
+/* Our own limit: the caller's time or token may be what ended the start. */
+static void take_back(const Attempt *a, const char *container, const GError *why)
+{
+    SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
     g_autoptr(GError) error = NULL;
-    if (!dkr_container_remove(a->context->client, container, &wait, &error))
+    bool others = may_be_others(why);
+    bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(
+        a->context->client, container, &wait, &error);
+    if (others && error && error->code == SPR_E_CONFLICT)
+        return;
+    if (!ok)
         spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",
                 "the container %.12s of a failed start could not be removed: %s", container,
                 error->message);
@@ -114,8 +127,7 @@ static bool join_other(const Attempt *a, gint64 until_us, DkrLife **ret_life, GE
 
 static bool create_container(const Attempt *a, char **ret_container, GError **error)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
+    g_autofree char *created = dkr_owner_created();
     DkrSpecSupervisor supervisor = {.volume = a->placement->volume,
                                     .id = a->placement->program.id,
                                     .is_main = a->placement->is_main,
@@ -138,26 +150,54 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
                                 &uncancelled, ret_container, error);
 }
 
+/* As main process the supervisor fails with the start when it is not there. */
+static bool start_once(const Attempt *a, const json_t *created, DkrLife **ret_life, GError **error)
+{
+    json_auto_t *inspect = NULL;
+    if (!dkr_connect_bring_up(a->context, created, a->wait, &inspect, error))
+        return false;
+    dkr_connect_warn(a->context, a->options, inspect, true);
+    return dkr_connect_begin_life(a->context, a->options, inspect, a->socket, a->wait, ret_life,
+                                  error);
+}
+
+/* The start failed of a program that was whole when it was last seen, and is not now. */
+static bool refill(const Attempt *a, const char *container)
+{
+    bool filled = false;
+    return dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
+                               NULL) &&
+           filled;
+}
+
+static bool start_container(const Attempt *a, const json_t *created, DkrLife **ret_life,
+                            GError **error)
+{
+    const char *container = text(created, "Id");
+    bool known = a->placement->use && dkr_placement_is_known(a->context, a->placement);
+    g_autoptr(GError) why = NULL;
+    if (a->placement->use && !known &&
+        !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, NULL, error))
+        return false;
+    if (start_once(a, created, ret_life, &why))
+        return true;
+    if (known && refill(a, container))
+        return start_once(a, created, ret_life, error);
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 static bool run_container(const Attempt *a, const char *container, DkrLife **ret_life,
                           GError **error)
 {
     json_auto_t *created = NULL;
-    json_auto_t *inspect = NULL;
     if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
-    if ((a->placement->use &&
-         !dkr_placement_check(a->context, a->placement, container, a->image, a->wait, error)) ||
-        !dkr_connect_bring_up(a->context, container, a->options->command_is_set, a->wait, &inspect,
-                              error)) {
-        dkr_subpath_explain(a->context, a->options, a->image, error);
-        return false;
-    }
-    dkr_connect_warn(a->context, a->options, inspect, true);
-    if (dkr_connect_begin_life(a->context, a->options, inspect, a->socket, a->wait, ret_life,
-                               error))
+    if (start_container(a, created, ret_life, error))
         return true;
-    dkr_socket_forget(dkr_connect_socket_of(inspect));
+    dkr_subpath_explain(a->context, a->options, a->image, a->wait, error);
+    dkr_socket_forget(dkr_connect_socket_of(created));
     return false;
 }
 
@@ -168,9 +208,9 @@ static bool is_in_doubt(const GError *why)
 }
 
 /* The container of a create without an answer. One that runs is that of another handle. */
-static void take_back_lost(const Attempt *a)
+static void take_back_lost(const Attempt *a, const GError *lost)
 {
-    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, LOST_LIMIT_MS);
     for (;;) {
         json_auto_t *inspect = NULL;
         g_autoptr(GError) why = NULL;
@@ -179,9 +219,9 @@ static void take_back_lost(const Attempt *a)
             json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
             json_t *state = json_object_get(inspect, "State");
             if (strcmp(text(labels, DKR_LABEL_ID), a->options->id) == 0 &&
-                strcmp(text(labels, LABEL_OWNER), dkr_owner()) == 0 &&
+                strcmp(text(labels, DKR_LABEL_OWNER), dkr_owner()) == 0 &&
                 strcmp(text(state, "Status"), "created") == 0)
-                take_back(a, text(inspect, "Id"));
+                take_back(a, text(inspect, "Id"), lost);
             return;
         }
         if (dkr_failure_status(why) != 404 ||
@@ -202,7 +242,7 @@ static bool create_or_join(const Attempt *a, char **ret_container, DkrLife **ret
             return true;
         if (dkr_failure_status(why) != 409) {
             if (is_in_doubt(why))
-                take_back_lost(a);
+                take_back_lost(a, why);
             g_propagate_error(error, g_steal_pointer(&why));
             return false;
         }
@@ -210,16 +250,6 @@ static bool create_or_join(const Attempt *a, char **ret_container, DkrLife **ret
             return false;
     }
     return true;
-}
-
-/* The engine refused our start, and it runs: others adopted it, whose it is from now on. */
-static bool is_others(const Attempt *a, const char *container, const GError *why)
-{
-    SprWait wait = spr_wait_to_tidy(a->wait, LOST_LIMIT_MS);
-    json_auto_t *inspect = NULL;
-    return dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed") &&
-           dkr_container_inspect(a->context->client, container, &wait, &inspect, NULL) &&
-           json_is_true(json_object_get(json_object_get(inspect, "State"), "Running"));
 }
 
 /* One attempt, which leaves nothing when it fails. */
@@ -230,19 +260,19 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
     g_autoptr(GError) why = NULL;
     if (a->placement->use && !dkr_placement_prepare(a->context, a->placement, a->wait, error))
         return false;
-    if (!create_or_join(a, &container, ret_life, error))
-        return false;
+    bool made = create_or_join(a, &container, ret_life, &why);
     *ret_outcome = container ? DKR_START_CREATED : DKR_START_CONNECTED;
-    if (!container || run_container(a, container, ret_life, &why))
+    if (made && (!container || run_container(a, container, ret_life, &why)))
         return true;
-    if (!is_others(a, container, why))
-        take_back(a, container);
+    if (container)
+        take_back(a, container, why);
+    dkr_blame_option(a->options, &why);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }
 
 /* Failures that may be the supervisor's own doing: an engine's that names what only it needs, or
- * mounts. */
+ * mounts, and none that the options are to blame for. */
 static bool may_do_without(const Attempt *a, const GError *why)
 {
     if (!a->placement->use || strcmp(a->options->supervisor, "auto") != 0)
@@ -306,7 +336,8 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
     g_auto(DkrPlacement) placement = {0};
     g_auto(DkrLinkSocket) socket = {0};
     if (!dkr_client_api_minor(context->client, wait, &api_minor, error) ||
-        !dkr_spec_check_api(options, api_minor, error))
+        !dkr_spec_check_api(options, api_minor, error) ||
+        !dkr_isolation_check(context, options, wait, error))
         return false;
     if (!options->image && !hooks->resolve_template(hooks->ctx, options, wait, &template_image,
                                                     &template_workdir, error))
@@ -319,8 +350,11 @@ bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                  .placement = &placement,
                  .socket = &socket,
                  .wait = wait};
-    if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error) ||
-        !dkr_connect_architecture(context, wait, &architecture, error) ||
+    if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error)) {
+        dkr_blame_option(options, error);
+        return false;
+    }
+    if (!dkr_connect_architecture(context, wait, &architecture, error) ||
         !dkr_placement_decide(options, image, architecture, &placement, error) ||
         !dkr_socket_plan_new(context, options, &placement, &socket, error) ||
         !dkr_subpath_create(context, options, a.image, wait, error))

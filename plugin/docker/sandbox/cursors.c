@@ -19,7 +19,7 @@ struct DkrCursors {
     DkrCursorsOwner owner;
     DkrProcess *process;
 
-    GMutex lock; /* guards all below */
+    GMutex lock;  /* guards all below */
     Cursor of[3]; /* by SprWatchKind */
     int wake_fd;
     int stop_fd;

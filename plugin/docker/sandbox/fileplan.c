@@ -16,9 +16,10 @@ enum { /* exit codes of the script */
     PROBE_NAME = 46
 };
 
-/* The last component is followed by hand, the directory by the shell's own cd -P. "x" behind each
- * command substitution keeps line breaks at a name's end. A denied mkdir prints the nearest
- * directory that is there and the mounts, so that a read-only file system can be told. */
+/* The last component is followed by hand, the directory by the shell's own cd -P, but for one that
+ * is another for each process that looks. "x" behind each command substitution keeps line breaks at
+ * a name's end. A denied mkdir prints the nearest directory that is there and the mounts, so that a
+ * read-only file system can be told. */
 const char dkr_file_probe_script[] =
     "p=$1 how=$2 n=0\n"
     "case $p in */|*/.|*/..) slash=1;; *) slash=;; esac\n"
@@ -36,6 +37,7 @@ const char dkr_file_probe_script[] =
     "         printf '%s\\0' \"${d:-/}\"; cat /proc/self/mountinfo; exit 44;; esac\n"
     "    fi\n"
     "  fi\n"
+    "  case $d/ in /proc/self/*|/proc/thread-self/*) p=$d/$b; break;; esac\n"
     "  if ! r=$(cd -P -- \"$d\" 2>/dev/null && pwd -P && echo x); then\n"
     "    [ -d \"$d\" ] && exit 44\n"
     "    u=$d; while [ -n \"$u\" ] && [ ! -e \"$u\" ]; do u=${u%/*}; done\n"
@@ -108,8 +110,8 @@ static bool find_mount(const char *mountinfo, const char *path, char **ret_point
             continue;
         g_free(best);
         best = g_steal_pointer(&point);
-        *ret_read_only = g_str_has_prefix(fields[5], "ro") &&
-                         (fields[5][2] == ',' || fields[5][2] == '\0');
+        *ret_read_only =
+            g_str_has_prefix(fields[5], "ro") && (fields[5][2] == ',' || fields[5][2] == '\0');
     }
     *ret_point = g_steal_pointer(&best);
     return *ret_point != NULL;
@@ -173,8 +175,8 @@ static bool fail_probe(const char *output, gsize size, int exit_code, const char
                        GError **error)
 {
     if (exit_code == PROBE_DENIED && shows_read_only(output, size))
-        return spr_fail(error, SPR_E_DENIED, "read-only",
-                        "%s: the file system is read-only there", shown);
+        return spr_fail(error, SPR_E_DENIED, "read-only", "%s: the file system is read-only there",
+                        shown);
     for (gsize i = 0; i < G_N_ELEMENTS(probe_rules); i++) {
         const ProbeRule *rule = &probe_rules[i];
         if (rule->exit_code == exit_code)

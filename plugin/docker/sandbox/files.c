@@ -13,20 +13,20 @@
 #define CLEANUP_TRIES 5
 #define DEFAULT_MODE 0644
 
-static bool probe(const DkrVenue *venue, const DkrLife *life, const char *path,
-                  const char *how, const SprWait *wait, DkrFileFacts *ret_facts, GError **error)
+static bool probe(const DkrVenue *venue, const DkrLife *life, const char *path, const char *how,
+                  const SprWait *wait, DkrFileFacts *ret_facts, GError **error)
 {
     g_autofree char *absolute = dkr_life_absolute(life, path);
     const char *args[] = {absolute, how, NULL};
     g_autoptr(GByteArray) output = NULL;
     int exit_code;
-    if (!dkr_script_run(venue, NULL, dkr_file_probe_script, args, NULL, wait,
-                        &output, &exit_code, error)) {
+    if (!dkr_script_run(venue, NULL, dkr_file_probe_script, args, NULL, wait, &output, &exit_code,
+                        error)) {
         g_prefix_error(error, "%s: ", path);
         return false;
     }
-    return dkr_file_facts_parse((const char *)output->data, output->len, exit_code, path,
-                                ret_facts, error);
+    return dkr_file_facts_parse((const char *)output->data, output->len, exit_code, path, ret_facts,
+                                error);
 }
 
 /* Engines cannot write names that are no UTF-8 into a tar. */
@@ -75,8 +75,7 @@ static bool pull_block(void *ctx, const void **ret_data, gsize *ret_size, GError
 }
 
 static bool read_archive(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
-                         Window *window, const SprWait *wait, DkrReadResult *result,
-                         GError **error)
+                         Window *window, const SprWait *wait, DkrReadResult *result, GError **error)
 {
     g_autoptr(DkrReply) reply = NULL;
     SprTarEntry entry;
@@ -105,8 +104,10 @@ static bool read_archive(const DkrVenue *venue, const DkrLife *life, const DkrFi
 static bool read_command(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                          Window *window, const SprWait *wait, GError **error)
 {
-    const char *const argv[] = {"/bin/sh", "-c", "exec cat -- \"$1\"", "sh", facts->path, NULL};
-    DkrCommand command = {.argv = argv, .cwd = "/", .out = {window_write, window}};
+    const char *const args[] = {facts->path, NULL};
+    g_auto(GStrv) argv = dkr_script_argv("exec cat -- \"$1\"", args);
+    DkrCommand command = {
+        .argv = (const char *const *)argv, .cwd = "/", .out = {window_write, window}};
     DkrCommandResult result;
     g_autoptr(GError) why = NULL;
     bool ok = dkr_run(venue, &command, wait, &result, &why);
@@ -119,13 +120,12 @@ static bool read_command(const DkrVenue *venue, const DkrLife *life, const DkrFi
     if (result.flags & DKR_COMMAND_KILLED)
         return spr_fail(error, SPR_E_CANCELLED, "cancelled", "cancelled by the caller");
     if (result.exit_code != 0)
-        return spr_fail(error, SPR_E_IO, "read-failed", "cat ended with code %d",
-                        result.exit_code);
+        return spr_fail(error, SPR_E_IO, "read-failed", "cat ended with code %d", result.exit_code);
     return true;
 }
 
-bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *path,
-                   guint64 offset, guint64 max_bytes, const DkrSink *sink, const SprWait *wait,
+bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *path, guint64 offset,
+                   guint64 max_bytes, const DkrSink *sink, const SprWait *wait,
                    DkrReadResult *ret_result, GError **error)
 {
     const DkrVenue at = dkr_life_venue(life, context), *venue = &at;
@@ -160,8 +160,8 @@ typedef struct {
     guint64 count;
 } Meter;
 
-static bool meter_read(void *ctx, void *buffer, gsize capacity, gsize *ret_size,
-                       int *ret_again_fd, GError **error)
+static bool meter_read(void *ctx, void *buffer, gsize capacity, gsize *ret_size, int *ret_again_fd,
+                       GError **error)
 {
     Meter *meter = ctx;
     if (!meter->source->read(meter->source->ctx, buffer, capacity, ret_size, ret_again_fd, error))
@@ -194,8 +194,7 @@ static bool run_step(const DkrVenue *venue, const DkrLife *life, const char *scr
 {
     g_autoptr(GByteArray) output = NULL;
     int exit_code;
-    if (!dkr_script_run(venue, NULL, script, args, source, wait, &output,
-                        &exit_code, error))
+    if (!dkr_script_run(venue, NULL, script, args, source, wait, &output, &exit_code, error))
         return false;
     if (exit_code == 0)
         return true;
@@ -206,8 +205,8 @@ static bool run_step(const DkrVenue *venue, const DkrLife *life, const char *scr
                     *text ? text : "it cannot be written");
 }
 
-static bool stream_to(const DkrVenue *venue, const DkrLife *life, const char *target,
-                      Meter *meter, const SprWait *wait, GError **error)
+static bool stream_to(const DkrVenue *venue, const DkrLife *life, const char *target, Meter *meter,
+                      const SprWait *wait, GError **error)
 {
     const char *args[] = {target, NULL};
     DkrSource source = {meter_read, meter};
@@ -227,9 +226,9 @@ static const char commit_script[] =
     "[ -d \"$2\" ] && { echo 'is a directory'; exit 1; }\n"
     "mv -f -- \"$1\" \"$2\"\n";
 
-static bool commit(const DkrVenue *venue, const DkrLife *life, const char *from,
-                   const char *to, const char *mode, const char *owner, const Meter *meter,
-                   const SprWait *wait, GError **error)
+static bool commit(const DkrVenue *venue, const DkrLife *life, const char *from, const char *to,
+                   const char *mode, const char *owner, const Meter *meter, const SprWait *wait,
+                   GError **error)
 {
     g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT, meter->count);
     const char *args[] = {from, to, size, mode, owner, NULL};
@@ -249,7 +248,7 @@ static bool is_there(const DkrVenue *venue, const char *path, const SprWait *wai
 static void remove_temporary(const DkrVenue *venue, const DkrLife *life, const char *path,
                              bool by_archive, const SprWait *call)
 {
-    SprWait wait = spr_wait_to_tidy(call, CLEANUP_LIMIT_MS);
+    SprWait wait = dkr_client_wait_to_tidy(venue->context->client, call, CLEANUP_LIMIT_MS);
     const char *args[] = {path, NULL};
     g_autoptr(GError) error = NULL;
     bool ok = true;
@@ -282,18 +281,16 @@ static bool replace(const DkrVenue *venue, const DkrLife *life, const DkrFileFac
         "%s/.sprov-%s.tmp", strcmp(facts->directory, "/") == 0 ? "" : facts->directory, token);
     g_autofree char *mode_text = by_archive ? g_strdup("") : g_strdup_printf("%o", mode);
     g_autofree char *owner = by_archive ? g_strdup("") : owner_to_restore(facts);
-    bool ok = by_archive
-                  ? put_archive(venue, life, facts, temporary, mode, meter, wait, error)
-                  : stream_to(venue, life, temporary, meter, wait, error);
+    bool ok = by_archive ? put_archive(venue, life, facts, temporary, mode, meter, wait, error)
+                         : stream_to(venue, life, temporary, meter, wait, error);
     ok = ok && commit(venue, life, temporary, facts->path, mode_text, owner, meter, wait, error);
     if (!ok)
         remove_temporary(venue, life, temporary, by_archive, wait);
     return ok;
 }
 
-static bool write_in_place(const DkrVenue *venue, const DkrLife *life,
-                           const DkrFileFacts *facts, guint mode, Meter *meter,
-                           const SprWait *wait, GError **error)
+static bool write_in_place(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
+                           guint mode, Meter *meter, const SprWait *wait, GError **error)
 {
     g_autofree char *mode_text = mode != facts->mode ? g_strdup_printf("%o", mode) : g_strdup("");
     return stream_to(venue, life, facts->path, meter, wait, error) &&
@@ -307,16 +304,16 @@ static bool check_may_write(const DkrFileFacts *facts, const char *path, bool in
     if (in_place ? exists && facts->may_write : facts->may_write || !exists)
         return true;
     if (dkr_file_is_read_only(facts->mountinfo, facts->path))
-        return spr_fail(error, SPR_E_DENIED, "read-only",
-                        "%s: the file system is read-only there", path);
-    return spr_fail(error, SPR_E_DENIED, "permission",
-                    "%s: the sandbox's user may not write there", path);
+        return spr_fail(error, SPR_E_DENIED, "read-only", "%s: the file system is read-only there",
+                        path);
+    return spr_fail(error, SPR_E_DENIED, "permission", "%s: the sandbox's user may not write there",
+                    path);
 }
 
 static bool must_be_in_place(const DkrFileFacts *facts)
 {
-    return !facts->may_write_directory || (facts->kind == DKR_FILE_REGULAR &&
-                                           dkr_file_is_mount(facts->mountinfo, facts->path));
+    return !facts->may_write_directory ||
+           (facts->kind == DKR_FILE_REGULAR && dkr_file_is_mount(facts->mountinfo, facts->path));
 }
 
 static bool write_probed(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "engine/images.h"
+#include "engine/registry.h"
 
 #include <string.h>
 
@@ -53,19 +54,6 @@ static bool fail_platform(const char *image, const char *platform, const json_t 
                     image, text(found, "Os"), text(found, "Architecture"), platform);
 }
 
-static bool pull(DkrClient *client, const char *image, const char *platform,
-                 const DkrStartHooks *hooks, const SprWait *wait, GError **error)
-{
-    g_autoptr(SprSecret) auth =
-        hooks->registry_auth ? hooks->registry_auth(hooks->ctx, image) : NULL;
-    const DkrPull wish = {.image = image,
-                          .platform = platform,
-                          .auth = auth,
-                          .progress = hooks->progress,
-                          .progress_ctx = hooks->ctx};
-    return dkr_image_pull(client, &wish, wait, error);
-}
-
 bool dkr_image_ensure(const DkrContext *context, const DkrSandboxOptions *options,
                       const char *image, const DkrStartHooks *hooks, const SprWait *wait,
                       json_t **ret_image, GError **error)
@@ -80,7 +68,9 @@ bool dkr_image_ensure(const DkrContext *context, const DkrSandboxOptions *option
             return fail_missing(options, image, error);
         spr_log(&context->log, SPR_LOG_INFO, "image", "pulling %s", image);
         g_clear_pointer(&found, json_decref);
-        if (!pull(context->client, image, platform, hooks, wait, error) ||
+        g_autoptr(SprSecret) auth = dkr_registry_auth(image, hooks->login, hooks->ctx);
+        if (!dkr_image_pull(context->client, image, platform, auth, wait, hooks->progress,
+                            hooks->ctx, error) ||
             !dkr_image_inspect(context->client, image, wait, &found, error))
             return false;
     }

@@ -5,9 +5,6 @@
 
 #include <stdio.h>
 
-/* An engine that is frozen is not waited for: the caller's own time may be over. */
-#define PING_LIMIT_MS 2000
-
 /* Shell builtins alone: slim images have neither ps nor kill. $1 token, $2 signal.
  * look() finds in $tree the live processes of the tree, with the closure over sessions and
  * children, since a child may have cleared its environment. Sessions 0 and 1 are not the tree's.
@@ -109,8 +106,7 @@ bool dkr_kill_tree(const DkrContext *context, const char *container, const char 
                           .out = {gather, text},
                           .is_helper = true};
     DkrCommandResult result;
-    SprWait ping = spr_wait_within(wait, PING_LIMIT_MS);
-    if (!dkr_client_ping(context->client, &ping, error) ||
+    if (!dkr_client_answers(context->client, wait, error) ||
         !dkr_command_run(context, container, &command, wait, &result, error))
         return false;
     if (sscanf(text->str, "found %u left %u", ret_found, ret_left) != 2)

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/latch.h"
 #include "sandbox/layout.h"
+#include "sandbox/owner.h"
 #include "sandbox/placement.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ static char **archive_mounts(json_t *mounts)
 
 static bool is_of_reference(const json_t *labels)
 {
-    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 && !text(labels, "sprov.version");
+    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 && !text(labels, DKR_LABEL_VERSION);
 }
 
 /* Its label tells whether a supervisor is in it and how it was started. What the reference made has

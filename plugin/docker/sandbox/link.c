@@ -7,12 +7,14 @@
 #include "sandbox/layout.h"
 #include "sandbox/pool.h"
 #include "sandbox/relaypipe.h"
+#include "supervisor/client/files.h"
 
 #include <string.h>
 
 #define OPEN_LIMIT_MS (30 * 1000)  /* for the engine to run the relay, */
 #define HELLO_LIMIT_MS (10 * 1000) /* and then for the supervisor to greet */
 #define ASK_MS 2000
+#define USERS_MOST 256     /* that are looked for */
 #define BOOT_LIMIT_MS 500 /* the engine says that the container runs: it dials within this */
 
 /* The connection of one user. */
@@ -28,6 +30,7 @@ struct DkrLink {
     DkrLinkKind kind;
     char *program;
     bool is_required;
+    bool is_visit;
     char *transport;
     char *socket_path;
     DkrPool *pool;
@@ -75,6 +78,7 @@ DkrLink *dkr_link_new(const DkrContext *context, const DkrLinkSpec *spec)
     link->kind = spec->kind;
     link->program = g_strdup(spec->program);
     link->is_required = spec->is_required;
+    link->is_visit = spec->is_visit;
     link->transport = g_strdup(spec->transport);
     link->socket_path = g_strdup(spec->socket_path);
     link->no_socket = reason_against(spec);
@@ -106,13 +110,29 @@ void dkr_link_free(DkrLink *link)
     g_free(link);
 }
 
-/* The supervisor is silent: frozen with its sandbox, or slow? */
-static bool ask_whether_paused(void *ctx, GError **error)
+static bool is_by_socket(DkrLink *link)
 {
-    const DkrLink *link = ctx;
+    g_mutex_lock(&link->lock);
+    bool by_socket = link->by_socket;
+    g_mutex_unlock(&link->lock);
+    return by_socket;
+}
+
+/* The supervisor is silent: frozen with its sandbox, cut off by an engine that is, or slow? */
+static bool ask_whether_it_can_answer(void *ctx, GError **error)
+{
+    DkrLink *link = ctx;
+    DkrClient *client = link->context->client;
     SprWait wait = spr_wait_for(ASK_MS);
     json_auto_t *inspect = NULL;
-    if (!dkr_container_inspect(link->context->client, link->container, &wait, &inspect, NULL) ||
+    g_autoptr(GError) silent = NULL;
+    if (!dkr_client_answers(client, &wait, &silent)) {
+        if (is_by_socket(link))
+            return true;
+        g_propagate_error(error, g_steal_pointer(&silent));
+        return false;
+    }
+    if (!dkr_container_inspect(client, link->container, &wait, &inspect, NULL) ||
         !json_is_true(json_object_get(json_object_get(inspect, "State"), "Paused")))
         return true;
     return spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox is paused: start resumes it");
@@ -124,7 +144,8 @@ static bool greet(const DkrLink *link, const SprPipe *pipe, const SprWait *wait,
 {
     SprWait limited = spr_wait_within(wait, HELLO_LIMIT_MS);
     g_autoptr(GError) why = NULL;
-    if (spr_supervisor_open(pipe, &limited, ret_supervisor, &why))
+    if ((link->is_visit ? spr_supervisor_visit : spr_supervisor_open)(pipe, &limited,
+                                                                       ret_supervisor, &why))
         return true;
     if (why->code != SPR_E_TIMEOUT || spr_wait_is_over(wait)) {
         g_propagate_error(error, g_steal_pointer(&why));
@@ -156,8 +177,13 @@ static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
     if (!dkr_hijack_is_upgraded(hijack))
         return spr_fail(error, SPR_E_UNSUPPORTED, "no-upgrade",
                         "a proxy before the engine does not support upgrades");
-    SprPipe pipe = dkr_relay_pipe(g_steal_pointer(&hijack), &link->context->log);
-    return greet(link, &pipe, wait, ret_supervisor, error);
+    g_autoptr(DkrRelayWords) words = dkr_relay_words_new();
+    SprPipe pipe = dkr_relay_pipe(g_steal_pointer(&hijack), words, &link->context->log);
+    if (greet(link, &pipe, wait, ret_supervisor, error))
+        return true;
+    if (error && *words->text)
+        g_prefix_error(error, "%s: ", g_strdelimit(g_strchomp(words->text), "\n", ' '));
+    return false;
 }
 
 static bool needs_socket(const DkrLink *link)
@@ -237,7 +263,7 @@ static bool open_entry(DkrLink *link, Entry *entry, const char *user, const SprW
     bool ok = *user ? open_relay(link, user, wait, &supervisor, error)
                     : open_own(link, wait, &supervisor, &by_socket, error);
     if (supervisor)
-        spr_supervisor_set_on_silence(supervisor, ask_whether_paused, link);
+        spr_supervisor_set_on_silence(supervisor, ask_whether_it_can_answer, link);
     g_mutex_lock(&link->lock);
     entry->supervisor = supervisor;
     if (!*user)
@@ -303,7 +329,7 @@ bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error)
     supervisor = link->direct ? dkr_direct_boot(link->direct, 0) : NULL;
     if (!supervisor)
         return true;
-    spr_supervisor_set_on_silence(supervisor, ask_whether_paused, link);
+    spr_supervisor_set_on_silence(supervisor, ask_whether_it_can_answer, link);
     g_mutex_lock(&link->lock);
     entry_for(link, "")->supervisor = g_steal_pointer(&supervisor);
     link->by_socket = true;
@@ -318,7 +344,7 @@ SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const Spr
     g_mutex_unlock(&link->lock);
     SprSupervisor *own = by_socket ? dkr_pool_take(link->pool, link->direct, shared, wait) : NULL;
     if (own)
-        spr_supervisor_set_on_silence(own, ask_whether_paused, link);
+        spr_supervisor_set_on_silence(own, ask_whether_it_can_answer, link);
     return own;
 }
 
@@ -345,17 +371,39 @@ char *dkr_link_reason(DkrLink *link)
     return reason;
 }
 
-char **dkr_link_users(DkrLink *link)
+typedef struct {
+    guint32 own;
+    GStrvBuilder *users;
+    guint found;
+} Search;
+
+/* "UID.sock" of that very user: a file that says so and is not is somebody's joke. */
+static bool on_socket(void *ctx, const SprFileEntry *entry)
 {
+    Search *search = ctx;
+    g_autofree char *name = g_strdup_printf("%u.sock", entry->uid);
+    const char *base = strrchr(entry->path, '/');
+    if (entry->type != SPR_FILE_TYPE_SOCKET || entry->uid == search->own ||
+        strcmp(base ? base + 1 : entry->path, name) != 0)
+        return true;
+    g_autofree char *user = g_strdup_printf("%u", entry->uid);
+    g_strv_builder_add(search->users, user);
+    return ++search->found < USERS_MOST;
+}
+
+bool dkr_link_users(DkrLink *link, const SprWait *wait, char ***ret_users, GError **error)
+{
+    g_autoptr(SprSupervisor) supervisor = NULL;
     g_autoptr(GStrvBuilder) users = g_strv_builder_new();
-    GHashTableIter iter;
-    gpointer user, entry;
-    g_mutex_lock(&link->lock);
-    g_hash_table_iter_init(&iter, link->entries);
-    while (g_hash_table_iter_next(&iter, &user, &entry)) {
-        if (*(const char *)user && ((Entry *)entry)->supervisor)
-            g_strv_builder_add(users, user);
+    if (!dkr_link_get(link, NULL, wait, &supervisor, error))
+        return false;
+    Search search = {.users = users};
+    if (supervisor && spr_files_are_served(supervisor)) {
+        search.own = spr_supervisor_info(supervisor)->uid;
+        if (!spr_files_list(supervisor, DKR_SUPERVISOR_RUN_DIRECTORY, 0, on_socket, &search, wait,
+                            error))
+            return false;
     }
-    g_mutex_unlock(&link->lock);
-    return g_strv_builder_end(users);
+    *ret_users = g_strv_builder_end(users);
+    return true;
 }

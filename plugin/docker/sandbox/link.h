@@ -33,6 +33,7 @@ typedef struct {
     DkrLinkKind kind;
     const char *program;     /* its path inside */
     bool is_required;        /* its failure is an error, not a reason to do without */
+    bool is_visit;           /* to look only: no use of the sandbox that counts */
     const char *transport;   /* "auto", "socket" or "stream" */
     const char *socket_path; /* what the container was made with, or NULL */
     pid_t pid;               /* of its first process, on the engine's machine */
@@ -66,5 +67,6 @@ char *dkr_link_reason(DkrLink *link);
  * stream, or NULL. */
 const char *dkr_link_transport(DkrLink *link, char **ret_reason);
 
-/* The users other than the container's that it was asked for; g_strfreev() them. */
-char **dkr_link_users(DkrLink *link);
+/* The users, by number, whose supervisors of their own are in the sandbox beside the one of the
+ * container's user, whoever started them; g_strfreev() them. */
+bool dkr_link_users(DkrLink *link, const SprWait *wait, char ***ret_users, GError **error);

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #define READ_SIZE (64u << 10)
+#define ENGINE_TEXT_MOST 400
 #define STUCK_US (G_USEC_PER_SEC * 3 / 2) /* an engine throws away after 2 s */
 
 struct DkrOutput {
     DkrHijack *hijack;
+    DkrDemux demux; /* the thread's */
     GThread *thread;
     int ready_fd; /* tells the consumer */
     int wake_fd;  /* tells the thread: there is room again, or stop */
@@ -26,15 +28,28 @@ struct DkrOutput {
     GError *error;
 };
 
+/* With the lock held. What the engine has to say is no output of the command. */
+static void take_engine_text(DkrOutput *output, const guint8 *data, gsize size)
+{
+    g_autofree char *raw = g_strndup((const char *)data, MIN(size, ENGINE_TEXT_MOST));
+    g_autofree char *text = g_utf8_make_valid(raw, -1);
+    if (!output->error)
+        spr_fail(&output->error, SPR_E_IO, "engine-error",
+                 "the engine broke the command's output off: %s", g_strstrip(text));
+}
+
 static void on_frame(void *ctx, int stream, const guint8 *data, gsize size)
 {
     DkrOutput *output = ctx;
     DkrChunk *chunk = g_malloc(sizeof *chunk + size);
     chunk->stream = stream;
     chunk->size = size;
+    chunk->rest = output->demux.left - size;
     memcpy(chunk->data, data, size);
     g_mutex_lock(&output->lock);
-    bool drop = output->overflowed || output->stopping;
+    bool drop = output->overflowed || output->stopping || stream == DKR_STREAM_ENGINE;
+    if (stream == DKR_STREAM_ENGINE)
+        take_engine_text(output, data, size);
     if (!drop) {
         g_queue_push_tail(&output->chunks, chunk);
         output->bytes += size;
@@ -64,14 +79,13 @@ static bool has_room(DkrOutput *output, gint64 *full_since, bool *ret_stop)
 }
 
 /* Reads what is there once. False when the stream is over, with or without error. */
-static bool read_once(DkrOutput *output, DkrDemux *demux, guint8 *buffer, gsize *ret_size,
-                      GError **error)
+static bool read_once(DkrOutput *output, guint8 *buffer, gsize *ret_size, GError **error)
 {
     bool end;
     if (!dkr_hijack_read(output->hijack, buffer, READ_SIZE, ret_size, &end, error) ||
-        !dkr_demux_push(demux, buffer, *ret_size, on_frame, output, error))
+        !dkr_demux_push(&output->demux, buffer, *ret_size, on_frame, output, error))
         return false;
-    if (end && !dkr_demux_is_whole(demux))
+    if (end && !dkr_demux_is_whole(&output->demux))
         spr_fail(error, SPR_E_IO, "connection-broken",
                  "the engine's output stream ended in the middle of a frame");
     return !end;
@@ -93,14 +107,13 @@ static void *drain(void *data)
 {
     DkrOutput *output = data;
     g_autofree guint8 *buffer = g_malloc(READ_SIZE);
-    DkrDemux demux = {0};
     gint64 full_since = 0;
-    GError *error = NULL;
+    g_autoptr(GError) error = NULL;
     for (;;) {
         bool stop;
         gsize n = 0;
         bool room = has_room(output, &full_since, &stop);
-        if (stop || (room && !read_once(output, &demux, buffer, &n, &error)))
+        if (stop || (room && !read_once(output, buffer, &n, &error)))
             break;
         if (n > 0)
             eventfd_write(output->ready_fd, 1);
@@ -109,7 +122,8 @@ static void *drain(void *data)
     }
     g_mutex_lock(&output->lock);
     output->ended = true;
-    output->error = error;
+    if (!output->error)
+        output->error = g_steal_pointer(&error);
     g_mutex_unlock(&output->lock);
     eventfd_write(output->ready_fd, 1);
     return NULL;

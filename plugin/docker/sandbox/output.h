@@ -17,8 +17,9 @@
 typedef struct DkrOutput DkrOutput;
 
 typedef struct {
-    int stream; /* DKR_STREAM_* */
+    int stream; /* DKR_STREAM_OUT or _ERR */
     gsize size;
+    gsize rest; /* of its frame, still to come */
     guint8 data[];
 } DkrChunk;
 

@@ -17,6 +17,7 @@
 void dkr_placement_clear(DkrPlacement *placement)
 {
     g_free(placement->volume);
+    g_free(placement->volume_created);
     g_free(placement->reason);
     g_strfreev(placement->entrypoint);
 }
@@ -99,20 +100,26 @@ bool dkr_placement_decide(const DkrSandboxOptions *options, const json_t *image,
 
 /* -------------------------------------------------------------------------- filling */
 
-/* program: the id of what is in it, or NULL. */
-static json_t *labels(const DkrContext *context, const char *program)
+static json_t *labels(const DkrContext *context, const char *key, const char *value)
 {
-    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
-    g_autofree char *created = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ");
-    return json_pack("{s:s, s:s, s:s, s:s*}", "sprov.version", context->version, "sprov.created",
-                     created, "sprov.owner", dkr_owner(), DKR_SUPERVISOR_LABEL, program);
+    json_t *labels = dkr_owner_labels(context->version);
+    json_object_set_new(labels, key, json_string(value));
+    return labels;
 }
 
-bool dkr_placement_prepare(const DkrContext *context, const DkrPlacement *placement,
-                           const SprWait *wait, GError **error)
+bool dkr_placement_prepare(const DkrContext *context, DkrPlacement *placement, const SprWait *wait,
+                           GError **error)
 {
-    json_auto_t *with = labels(context, placement->program.id);
-    return dkr_volume_ensure(context->client, placement->volume, with, wait, error);
+    json_auto_t *with = labels(context, DKR_SUPERVISOR_LABEL, placement->program.id);
+    g_clear_pointer(&placement->volume_created, g_free);
+    return dkr_volume_ensure(context->client, placement->volume, with, wait,
+                             &placement->volume_created, error);
+}
+
+bool dkr_placement_is_known(const DkrContext *context, const DkrPlacement *placement)
+{
+    return placement->is_main &&
+           dkr_whole_is_known(context->whole, placement->volume, placement->volume_created);
 }
 
 static bool is_whole(const DkrContext *context, const char *container, const char *path,
@@ -177,7 +184,7 @@ bool dkr_placement_helper(const DkrContext *context, const char *volume, const c
 {
     json_auto_t *body =
         json_pack("{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image", image, "Cmd",
-                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, NULL), "HostConfig", "Mounts",
+                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, DKR_HELPER_LABEL, volume), "HostConfig", "Mounts",
                   "Type", "volume", "Source", volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY,
                   "VolumeOptions", "NoCopy", 1);
     char *text = json_dumps(body, JSON_COMPACT);
@@ -200,28 +207,35 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
                                                    &placement->program, wait, &whole, error);
     ok = ok && (whole || put_program(context, helper, DKR_SUPERVISOR_BIN_DIRECTORY,
                                      DKR_SUPERVISOR_FILE, none, &placement->program, wait, error));
-    SprWait cleanup = spr_wait_to_tidy(wait, CLEANUP_LIMIT_MS);
+    SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, CLEANUP_LIMIT_MS);
     dkr_container_remove(context->client, helper, &cleanup, NULL);
     return ok;
 }
 
 bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placement,
                          const char *container, const char *image, const SprWait *wait,
-                         GError **error)
+                         bool *ret_filled, GError **error)
 {
     const SprProgram *program = &placement->program;
     bool whole = false;
+    dkr_whole_forget(context->whole, placement->volume);
     /* What lies in a volume of its own may be of another build. */
     if (!placement->volume_is_own &&
         !is_whole(context, container, DKR_SUPERVISOR_PROGRAM, program, wait, &whole, error))
         return false;
+    if (ret_filled)
+        *ret_filled = !whole;
     if (!whole &&
         (!fill(context, placement, image, wait, error) ||
          !is_whole(context, container, DKR_SUPERVISOR_PROGRAM, program, wait, &whole, error)))
         return false;
-    return whole ||
-           spr_fail(error, SPR_E_IO, "no-supervisor",
-                    "the supervisor's program does not stay in the volume %s", placement->volume);
+    if (!whole)
+        return spr_fail(error, SPR_E_IO, "no-supervisor",
+                        "the supervisor's program does not stay in the volume %s",
+                        placement->volume);
+    if (!placement->volume_is_own)
+        dkr_whole_learn(context->whole, placement->volume, placement->volume_created);
+    return true;
 }
 
 /* ------------------------------------------------------------------------- adopting */

@@ -1,8 +1,9 @@
 /*
  * Getting the supervisor's program to an engine: a volume per build of it, filled once through the
- * archive API of a container that is created and never started, checked before every container that
- * uses it starts. Two hosts may do so at once. A container that the reference made has no such
- * volume: there it goes into the root. Blocking; any thread.
+ * archive API of a container that is created and never started. It is looked at before a container
+ * that uses it starts, or, where it was whole when this process last looked, after such a start
+ * failed. Two hosts may do so at once. A container that the reference made has no such volume:
+ * there it goes into the root. Blocking; any thread.
  */
 #pragma once
 
@@ -18,8 +19,9 @@ typedef struct {
     SprProgram program; /* for the engine's architecture */
     char *volume;       /* its own for a sandbox that could remount and change a shared one */
     bool volume_is_own;
-    char **entrypoint; /* of the image */
-    char *reason;      /* why it is not used */
+    char *volume_created; /* NULL before dkr_placement_prepare() */
+    char **entrypoint;    /* of the image */
+    char *reason;         /* why it is not used */
 } DkrPlacement;
 
 void dkr_placement_clear(DkrPlacement *placement);
@@ -30,14 +32,18 @@ bool dkr_placement_decide(const DkrSandboxOptions *options, const json_t *image,
                           const char *architecture, DkrPlacement *ret_placement, GError **error);
 
 /* The volume, with its labels, before the container that mounts it. */
-bool dkr_placement_prepare(const DkrContext *context, const DkrPlacement *placement,
-                           const SprWait *wait, GError **error);
+bool dkr_placement_prepare(const DkrContext *context, DkrPlacement *placement, const SprWait *wait,
+                           GError **error);
 
-/* The program is there and whole for container, which was created and not started; filled in
- * otherwise with the help of image. */
+/* The program was there and whole when this process last looked, and a start that fails would tell
+ * if it were not. */
+bool dkr_placement_is_known(const DkrContext *context, const DkrPlacement *placement);
+
+/* The program is there and whole for container, which does not run; *ret_filled (may be NULL): it
+ * was not, and has been filled in with the help of image. */
 bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placement,
                          const char *container, const char *image, const SprWait *wait,
-                         GError **error);
+                         bool *ret_filled, GError **error);
 
 /* A container for volume, mounted at DKR_SUPERVISOR_BIN_DIRECTORY, that is never started: the
  * archive API reads and writes there all the same. The caller removes it. */

@@ -74,11 +74,12 @@ static bool fail_gone(const DkrProcess *process, GError **error)
     return false;
 }
 
-/* A name is INSTANCE-NUMBER, and @USER where another user's supervisor has it. */
+/* A name is INSTANCE-NUMBER, and @UID where the supervisor of another user has it. */
 static char *make_name(SprSupervisor *supervisor, guint64 id, const char *user)
 {
     g_autofree char *plain = spr_process_name(supervisor, id);
-    return user ? g_strconcat(plain, "@", user, NULL) : g_steal_pointer(&plain);
+    return user ? g_strdup_printf("%s@%u", plain, spr_supervisor_info(supervisor)->uid)
+                : g_steal_pointer(&plain);
 }
 
 static char *plain_name(const char *name)
@@ -109,11 +110,12 @@ bool dkr_process_connect(DkrProcess *process, const SprWait *wait, SprSupervisor
 bool dkr_process_may_reconnect(const SprWait *wait, guint *tries, GError **error)
 {
     int ready;
-    bool broken = spr_error_is(*error, SPR_E_IO, NULL) || spr_error_is(*error, SPR_E_CONFLICT, NULL);
+    bool broken =
+        spr_error_is(*error, SPR_E_IO, NULL) || spr_error_is(*error, SPR_E_CONFLICT, NULL);
     if (!broken || ++*tries > RECONNECT_MOST)
         return false;
-    if (*tries > 1 && !spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + RECONNECT_PAUSE_US,
-                                     &ready, NULL))
+    if (*tries > 1 &&
+        !spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + RECONNECT_PAUSE_US, &ready, NULL))
         return false;
     g_clear_error(error);
     return true;
@@ -195,7 +197,8 @@ bool dkr_process_find(const DkrContext *context, DkrLife *life, const char *name
         return fail_unknown(name, error);
     if (!spr_process_find(supervisor, id, wait, &info, error))
         return false;
-    *ret_process = process_new(context, life, user ? user + 1 : NULL, g_strdup(name));
+    *ret_process = process_new(context, life, user ? user + 1 : NULL,
+                               make_name(supervisor, id, user));
     (*ret_process)->on_terminal = info.on_terminal;
     return true;
 }
@@ -251,10 +254,17 @@ bool dkr_process_list(const DkrContext *context, DkrLife *life,
     g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
     if (!list_of(life, NULL, found, wait, error))
         return false;
-    g_auto(GStrv) users = dkr_link_users(life->link);
+    g_auto(GStrv) users = NULL;
+    if (!dkr_link_users(life->link, wait, &users, error))
+        return false;
     for (char **user = users; *user; user++) {
-        if (!list_of(life, *user, found, wait, error))
+        g_autoptr(GError) why = NULL;
+        if (list_of(life, *user, found, wait, &why))
+            continue;
+        if (!spr_wait_check(wait, error))
             return false;
+        spr_log(&context->log, SPR_LOG_WARNING, "supervisor",
+                "the processes of user %s are not listed: %s", *user, why->message);
     }
     for (guint i = 0; i < found->len; i++)
         each(ctx, found->pdata[i]);

@@ -84,11 +84,8 @@ static bool ask_kill(const Question *q, SprSupervisor *s, guint64 id, const SprW
 bool dkr_process_kill(DkrProcess *process, int signal, SprScope scope, gint64 grace_ms,
                       const SprWait *wait, GError **error)
 {
-    Question q = {.ask = ask_kill,
-                  .only_once = true,
-                  .signal = signal,
-                  .scope = scope,
-                  .grace_ms = grace_ms};
+    Question q = {
+        .ask = ask_kill, .only_once = true, .signal = signal, .scope = scope, .grace_ms = grace_ms};
     return ask(process, &q, wait, error);
 }
 

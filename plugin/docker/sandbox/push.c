@@ -112,8 +112,8 @@ static bool pump(DkrPush *push, SprWatch *watch, const SprWait *wait, guint *tri
         SprWatchEvent event;
         eventfd_t count;
         for (int i = SPR_STREAM_OUT; i <= SPR_STREAM_ERR; i++) {
-            if (wanted[i] && !spr_watch_output(watch, (SprStream)i, push->streams[i].offset,
-                                               G_MAXSIZE, error))
+            if (wanted[i] &&
+                !spr_watch_output(watch, (SprStream)i, push->streams[i].offset, G_MAXSIZE, error))
                 return false;
             asked[i] = asked[i] || wanted[i];
         }
@@ -259,8 +259,7 @@ bool dkr_push_wait_settled(DkrPush *push, const SprWait *wait, GError **error)
     struct pollfd p = {.fd = push->settled_fd, .events = POLLIN};
     int ready;
     if (!wait)
-        return dkr_push_is_settled(push) ||
-               spr_fail(error, SPR_E_WOULD_BLOCK, "would-block",
-                        "its output is still on the way to the sinks");
+        return dkr_push_is_settled(push) || spr_fail(error, SPR_E_WOULD_BLOCK, "would-block",
+                                                     "its output is still on the way to the sinks");
     return spr_wait_poll(wait, &p, 1, SPR_NEVER, &ready, error);
 }

@@ -11,6 +11,7 @@
 typedef struct {
     DkrHijack *hijack;
     const SprLog *log;
+    DkrRelayWords *words;
     DkrDemux demux;
     gsize ready, used; /* payload in bytes, not yet handed out */
     guint8 bytes[STAGING_SIZE];
@@ -23,6 +24,8 @@ static void take_payload(void *ctx, int stream, const guint8 *data, gsize size)
     if (stream != DKR_STREAM_OUT) {
         g_autofree char *text = g_strndup((const char *)data, size);
         spr_log(relay->log, SPR_LOG_WARNING, "supervisor", "the relay says: %s", g_strchomp(text));
+        gsize room = sizeof relay->words->text - 1 - strlen(relay->words->text);
+        strncat(relay->words->text, text, room);
         return;
     }
     memmove(relay->bytes + relay->ready, data, size);
@@ -75,13 +78,25 @@ static void relay_close(void *ctx)
 {
     Relay *relay = ctx;
     dkr_hijack_free(relay->hijack);
+    dkr_relay_words_unref(relay->words);
     g_free(relay);
 }
 
-SprPipe dkr_relay_pipe(DkrHijack *hijack, const SprLog *log)
+DkrRelayWords *dkr_relay_words_new(void)
+{
+    return g_atomic_rc_box_new0(DkrRelayWords);
+}
+
+void dkr_relay_words_unref(DkrRelayWords *words)
+{
+    g_atomic_rc_box_release(words);
+}
+
+SprPipe dkr_relay_pipe(DkrHijack *hijack, DkrRelayWords *words, const SprLog *log)
 {
     Relay *relay = g_new0(Relay, 1);
     relay->hijack = hijack;
+    relay->words = g_atomic_rc_box_acquire(words);
     relay->log = log;
     return (SprPipe){.ctx = relay,
                      .fd = dkr_hijack_fd(hijack),

@@ -58,6 +58,8 @@ bool dkr_venue_is_over(const DkrVenue *venue)
     SprWait wait = spr_wait_for(DKR_REQUEST_LIMIT_MS);
     g_autoptr(GError) asking = NULL;
     bool over = false;
+    if (!dkr_client_answers(venue->context->client, &wait, NULL))
+        return false;
     if (!dkr_container_has_ended(venue->context->client, venue->container, END_MS, &wait, &over,
                                  &asking))
         over = dkr_failure_status(asking) == 404;

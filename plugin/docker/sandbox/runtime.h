@@ -10,8 +10,9 @@
 
 typedef struct DkrRuntime DkrRuntime;
 
-/* directory NULL: sprov below the user's state directory ($XDG_STATE_HOME). Touches nothing. */
-DkrRuntime *dkr_runtime_new(const char *directory);
+/* directory NULL: sprov below the user's state directory ($XDG_STATE_HOME). engine: its address, by
+ * which folders of different ones are told apart. Touches nothing. */
+DkrRuntime *dkr_runtime_new(const char *directory, const char *engine);
 void dkr_runtime_free(DkrRuntime *runtime);
 
 const char *dkr_runtime_directory(const DkrRuntime *runtime);
@@ -24,8 +25,18 @@ bool dkr_runtime_make_folder(const DkrRuntime *runtime, char **ret_folder, GErro
  * folder: as make_folder() named it once, maybe in another process with another directory. */
 bool dkr_runtime_restore_folder(const char *folder, GError **error);
 
-/* Removes it with all that is in it; what is no such folder, or not this user's, stays. */
-void dkr_runtime_remove_folder(const char *folder);
+/* Removes it with all that is in it; what is no such folder, or not this user's, stays. False when
+ * it is still there. */
+bool dkr_runtime_remove_folder(const char *folder);
+
+/* The folders that were made for sandboxes on this engine; g_strfreev() them. */
+char **dkr_runtime_folders(const DkrRuntime *runtime);
+
+/* When a folder was last changed, in seconds since 1970; 0 when it is none. */
+gint64 dkr_runtime_changed(const char *folder);
+
+/* Whether a host listens in a folder. */
+bool dkr_runtime_is_listened_in(const char *folder);
 
 /* Sandboxes are created without the mount from now on. The first reason stays. */
 void dkr_runtime_refuse(DkrRuntime *runtime, const char *reason);

@@ -289,102 +289,7 @@ bool dkr_sandbox_start(DkrSandbox *sandbox, guint ready_flags, const DkrStartHoo
     return ok;
 }
 
-/* ---------------------------------------------------------------------------- work */
-
-static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
-{
-    return !(ready_flags & DKR_READY_NO_START) && sandbox->options->auto_start.value;
-}
-
-/* The life to work in, started first where that is allowed. */
-static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
-                  const SprWait *wait, DkrLife **ret_life, GError **error)
-{
-    DkrStartOutcome outcome;
-    bool ok = true;
-    g_mutex_lock(&sandbox->lock);
-    if (sandbox->status == STATUS_DESTROYED)
-        ok = fail_destroyed(sandbox, error);
-    else if (!sandbox->life && !may_start(sandbox, ready_flags))
-        ok = spr_fail(error, SPR_E_NOT_READY, "not-started",
-                      "the sandbox \"%s\" is not started: call start first", sandbox->options->id);
-    else if (!sandbox->life)
-        ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
-    if (ok)
-        *ret_life = dkr_life_ref(sandbox->life);
-    g_mutex_unlock(&sandbox->lock);
-    return ok;
-}
-
-/* A connection that broke may be the first that is seen of an end. */
-static bool ends_soon(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait)
-{
-    bool ended = false;
-    return dkr_container_has_ended(sandbox->context->client, life->container, END_LIMIT_MS, wait,
-                                   &ended, NULL) &&
-           ended;
-}
-
-/* An engine knows of an end before its record of the container does: 20.10 refuses with 500 what
- * comes in between. */
-static bool says_ended(const GError *why)
-{
-    int status = dkr_failure_status(why);
-    return (status == 409 || status == 500) && dkr_failure_says_ended(why->message);
-}
-
-/* Whether the attempt failed because the life it was made in is over; then it says so. */
-static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
-{
-    if (spr_error_is(*error, SPR_E_NOT_READY, "gone")) /* a stop or destroy of this handle */
-        fail_gone(sandbox, "by another call", error);
-    else if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
-        lose_life(sandbox, life);
-    if (dkr_failure_status(*error) == 0 && !spr_error_is(*error, SPR_E_IO, NULL))
-        return false;
-    LifeState state = ask_life(sandbox, life, wait, NULL);
-    if (state == LIFE_RUNS && (says_ended(*error) || (spr_error_is(*error, SPR_E_IO, NULL) &&
-                                                      ends_soon(sandbox, life, wait))))
-        state = LIFE_OVER;
-    if (state == LIFE_PAUSED) {
-        g_clear_error(error);
-        spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox \"%s\" is paused: start resumes it",
-                 sandbox->options->id);
-    }
-    if (state == LIFE_RESTARTS) {
-        g_clear_error(error);
-        spr_fail(error, SPR_E_NOT_READY, "restarting",
-                 "the main process of sandbox \"%s\" ended and the engine starts it again: start "
-                 "waits for it",
-                 sandbox->options->id);
-        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
-    }
-    if (state != LIFE_OVER)
-        return false;
-    lose_life(sandbox, life);
-    fail_gone(sandbox, "by somebody else", error);
-    return true;
-}
-
-bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
-                      const SprWait *wait, const DkrWork *work, GError **error)
-{
-    for (bool repeated = false;; repeated = true) {
-        g_autoptr(DkrLife) life = NULL;
-        g_autoptr(GError) why = NULL;
-        if (!ready(sandbox, ready_flags, hooks, wait, &life, error))
-            return false;
-        if (work->attempt(work->ctx, life, &why))
-            return true;
-        if (is_lost(sandbox, life, wait, &why) && !repeated && may_start(sandbox, ready_flags) &&
-            work->may_repeat(work->ctx))
-            continue;
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
-    }
-}
-
-/* ---------------------------------------------------------------------------- visits */
+/* ------------------------------------------------------- one that runs already */
 
 /* The life of a container that runs, NULL without one. */
 static bool find_running(DkrSandbox *sandbox, const SprWait *wait, DkrLife **ret_life,
@@ -430,6 +335,120 @@ static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error
     end_transition(sandbox, life ? STATUS_RUNNING : before);
     return ok;
 }
+
+/* ---------------------------------------------------------------------------- work */
+
+static bool may_start(const DkrSandbox *sandbox, guint ready_flags)
+{
+    return !(ready_flags & DKR_READY_NO_START) && sandbox->options->auto_start.value;
+}
+
+static bool fail_not_started(const DkrSandbox *sandbox, GError **error)
+{
+    return spr_fail(error, SPR_E_NOT_READY, "not-started",
+                    "the sandbox \"%s\" is not started: call start first", sandbox->options->id);
+}
+
+/* The life to work in, started first where that is allowed. Where it is not, another handle may
+ * have started it. */
+static bool ready(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                  const SprWait *wait, DkrLife **ret_life, GError **error)
+{
+    DkrStartOutcome outcome;
+    bool ok = true;
+    g_mutex_lock(&sandbox->lock);
+    if (sandbox->status == STATUS_DESTROYED)
+        ok = fail_destroyed(sandbox, error);
+    else if (!sandbox->life && !may_start(sandbox, ready_flags))
+        ok = look_locked(sandbox, wait, error) &&
+             (sandbox->life || fail_not_started(sandbox, error));
+    else if (!sandbox->life)
+        ok = start_locked(sandbox, ready_flags, hooks, wait, &outcome, error);
+    if (ok)
+        *ret_life = dkr_life_ref(sandbox->life);
+    g_mutex_unlock(&sandbox->lock);
+    return ok;
+}
+
+/* A connection that broke may be the first that is seen of an end. */
+static bool ends_soon(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait)
+{
+    bool ended = false;
+    return dkr_container_has_ended(sandbox->context->client, life->container, END_LIMIT_MS, wait,
+                                   &ended, NULL) &&
+           ended;
+}
+
+/* An engine knows of an end before its record of the container does: 20.10 refuses with 500 what
+ * comes in between. */
+static bool says_ended(const GError *why)
+{
+    int status = dkr_failure_status(why);
+    return (status == 409 || status == 500) && dkr_failure_says_ended(why->message);
+}
+
+/* Whether the attempt failed because the life it was made in is over; then it says so. */
+static bool is_lost(DkrSandbox *sandbox, const DkrLife *life, const SprWait *wait, GError **error)
+{
+    if (spr_error_is(*error, SPR_E_NOT_READY, "gone")) /* a stop or destroy of this handle */
+        fail_gone(sandbox, "by another call", error);
+    else if (spr_error_extra(*error)->flags & SPR_ERROR_SANDBOX_GONE)
+        lose_life(sandbox, life);
+    /* What starts a command for the engine is killed with the container, as it is for want of
+     * memory. */
+    bool may_be_end =
+        spr_error_is(*error, SPR_E_IO, NULL) || spr_error_is(*error, SPR_E_EXHAUSTED, "no-process");
+    if (dkr_failure_status(*error) == 0 &&
+        (!may_be_end || !dkr_client_answers(sandbox->context->client, wait, NULL)))
+        return false;
+    LifeState state = ask_life(sandbox, life, wait, NULL);
+    if (state == LIFE_RUNS &&
+        (says_ended(*error) || (may_be_end && ends_soon(sandbox, life, wait))))
+        state = LIFE_OVER;
+    if (state == LIFE_PAUSED) {
+        g_clear_error(error);
+        spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox \"%s\" is paused: start resumes it",
+                 sandbox->options->id);
+    }
+    if (state == LIFE_RESTARTS) {
+        g_clear_error(error);
+        spr_fail(error, SPR_E_NOT_READY, "restarting",
+                 "the main process of sandbox \"%s\" ended and the engine starts it again: start "
+                 "waits for it",
+                 sandbox->options->id);
+        spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    }
+    if (state != LIFE_OVER)
+        return false;
+    lose_life(sandbox, life);
+    fail_gone(sandbox, "by somebody else", error);
+    return true;
+}
+
+bool dkr_sandbox_work(DkrSandbox *sandbox, guint ready_flags, const DkrStartHooks *hooks,
+                      const SprWait *wait, const DkrWork *work, GError **error)
+{
+    g_autoptr(GError) lost = NULL;
+    for (;;) {
+        g_autoptr(DkrLife) life = NULL;
+        g_autoptr(GError) why = NULL;
+        if (!ready(sandbox, ready_flags, hooks, wait, &life, &why)) {
+            bool says_more = lost && spr_error_is(why, SPR_E_NOT_READY, "not-started");
+            g_propagate_error(error, says_more ? g_steal_pointer(&lost) : g_steal_pointer(&why));
+            return false;
+        }
+        if (work->attempt(work->ctx, life, &why))
+            return true;
+        if (is_lost(sandbox, life, wait, &why) && !lost && work->may_repeat(work->ctx)) {
+            lost = g_steal_pointer(&why);
+            continue;
+        }
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+}
+
+/* ---------------------------------------------------------------------------- visits */
 
 bool dkr_sandbox_visit(DkrSandbox *sandbox, const SprWait *wait, const DkrWork *work,
                        bool *ret_runs, GError **error)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "engine/registry.h"
 #include "options/sandbox.h"
 #include "sandbox/context.h"
 #include "sandbox/life.h"
@@ -27,9 +28,8 @@ typedef struct {
      * creates. *ret_workdir is the directory of its own, or stays NULL. */
     bool (*resolve_template)(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,
                              char **ret_image, char **ret_workdir, GError **error);
-    /* The login with which this image is pulled (engine/registry.h), or NULL. */
-    SprSecret *(*registry_auth)(void *ctx, const char *image);
     void (*progress)(void *ctx, const char *json);
+    DkrLoginFn login; /* for an image that has to be pulled; NULL: anonymously */
     void *ctx;
 } DkrStartHooks;
 

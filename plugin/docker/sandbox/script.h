@@ -6,6 +6,9 @@
 
 #include "sandbox/run.h"
 
+/* /bin/sh -c script with args as $1, $2, ..., which may be any bytes. g_strfreev() it. */
+char **dkr_script_argv(const char *script, const char *const *args);
+
 /* Runs /bin/sh -c script with args as $1, $2, ... and gathers what it prints, at most 1 MiB.
  * user NULL is the container's, source NULL no input. SPR_E_UNSUPPORTED, reason "no-shell", where
  * the image has no shell; SPR_E_CANCELLED when the token fired; SPR_E_TIMEOUT, "stalled",

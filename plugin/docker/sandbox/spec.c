@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "options/json.h"
 #include "sandbox/layout.h"
+#include "sandbox/owner.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -136,9 +137,9 @@ static void put_mounts(json_t *host, const DkrMounts *mounts, bool *ok)
 static json_t *labels_object(const DkrSandboxOptions *o, const DkrSpecContext *ctx, bool *ok)
 {
     json_t *labels = pairs_object(&o->labels, ok);
-    put(labels, "sprov.version", json_string(ctx->version), ok);
-    put(labels, "sprov.created", json_string(ctx->created), ok);
-    put(labels, "sprov.owner", json_string(ctx->owner), ok);
+    put(labels, DKR_LABEL_VERSION, json_string(ctx->version), ok);
+    put(labels, DKR_LABEL_CREATED, json_string(ctx->created), ok);
+    put(labels, DKR_LABEL_OWNER, json_string(ctx->owner), ok);
     if (ctx->supervisor)
         put(labels, DKR_SUPERVISOR_LABEL,
             json_sprintf("%s:%s", ctx->supervisor->id, ctx->supervisor->is_main ? "main" : "exec"),

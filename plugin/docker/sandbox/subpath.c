@@ -85,18 +85,18 @@ static bool ensure_volume(const DkrContext *context, const DkrMount *mount, cons
     for (size_t i = 0; i < mount->labels.count; i++)
         json_object_set_new(labels, mount->labels.items[i].name,
                             json_string(mount->labels.items[i].value));
-    return dkr_volume_ensure(context->client, mount->source, labels, wait, error);
+    return dkr_volume_ensure(context->client, mount->source, labels, wait, NULL, error);
 }
 
 static bool make_subpath(const DkrContext *context, const DkrMount *mount, const char *user,
                          const char *image, const SprWait *wait, GError **error)
 {
     g_autofree char *helper = NULL;
-    SprWait cleanup = spr_wait_for(LOOK_LIMIT_MS);
     if (!ensure_volume(context, mount, wait, error) ||
         !dkr_placement_helper(context, mount->source, image, wait, &helper, error))
         return false;
     bool ok = make_steps(context, helper, mount->subpath, user, wait, error);
+    SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, LOOK_LIMIT_MS);
     dkr_container_remove(context->client, helper, &cleanup, NULL);
     return ok;
 }
@@ -129,12 +129,14 @@ static bool is_missing(const DkrContext *context, const DkrMount *mount, const c
 }
 
 void dkr_subpath_explain(const DkrContext *context, const DkrSandboxOptions *options,
-                         const char *image, GError **error)
+                         const char *image, const SprWait *call, GError **error)
 {
-    SprWait wait = spr_wait_for(LOOK_LIMIT_MS); /* the caller's time may be over */
     for (size_t i = 0; i < options->mounts.count; i++) {
         const DkrMount *mount = &options->mounts.items[i];
-        if (!mount->subpath || !is_missing(context, mount, image, &wait))
+        if (!mount->subpath)
+            continue;
+        SprWait wait = dkr_client_wait_to_tidy(context->client, call, LOOK_LIMIT_MS);
+        if (!is_missing(context, mount, image, &wait))
             continue;
         g_clear_error(error);
         spr_fail(error, SPR_E_NOT_FOUND, "no-such-subpath",

@@ -14,7 +14,7 @@
 bool dkr_subpath_create(const DkrContext *context, const DkrSandboxOptions *options,
                         const char *image, const SprWait *wait, GError **error);
 
-/* In place of *error, the failure of a start: SPR_E_NOT_FOUND, reason "no-such-subpath", when a
- * mount's subpath is missing. */
+/* In place of *error, the failure of a start that call waited for: SPR_E_NOT_FOUND, reason
+ * "no-such-subpath", when a mount's subpath is missing. */
 void dkr_subpath_explain(const DkrContext *context, const DkrSandboxOptions *options,
-                         const char *image, GError **error);
+                         const char *image, const SprWait *call, GError **error);

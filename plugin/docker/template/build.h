@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/wait.h"
 #include "buildkit/service.h"
+#include "engine/registry.h"
 #include "template/buildreport.h"
 #include "template/secrets.h"
 
@@ -48,7 +49,7 @@ typedef struct {
     const char *name; /* equal for hosts that give the same answers, for joined builds */
     void *ctx;
     DkrAskSecret secret;
-    bool (*login)(void *ctx, const char *registry, SprSecret **ret_user, SprSecret **ret_password);
+    DkrLoginFn login;
 } DkrBuildHost;
 
 typedef struct {

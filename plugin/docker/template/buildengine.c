@@ -47,17 +47,6 @@ static bool inspect(void *ctx, const char *name, const SprWait *wait, DkrTemplat
     return true;
 }
 
-/* NULL when the host has none. */
-static SprSecret *login_for(const DkrBuildHost *host, const char *image)
-{
-    g_autofree char *registry = dkr_registry_of(image);
-    g_autoptr(SprSecret) user = NULL;
-    g_autoptr(SprSecret) password = NULL;
-    if (!host->login || !host->login(host->ctx, registry, &user, &password))
-        return NULL;
-    return dkr_registry_auth(registry, user, password);
-}
-
 static bool ensure_base(void *ctx, const char *name, const SprWait *wait, GError **error)
 {
     const Link *link = ctx;
@@ -66,12 +55,10 @@ static bool ensure_base(void *ctx, const char *name, const SprWait *wait, GError
         return false;
     if (image)
         return true;
-    g_autoptr(SprSecret) auth = login_for(&link->request->host, name);
-    const DkrPull pull = {.image = name,
-                          .auth = auth,
-                          .progress = link->request->on_progress,
-                          .progress_ctx = link->request->progress_ctx};
-    return dkr_image_pull(link->client, &pull, wait, error);
+    const DkrBuildHost *host = &link->request->host;
+    g_autoptr(SprSecret) auth = dkr_registry_auth(name, host->login, host->ctx);
+    return dkr_image_pull(link->client, name, NULL, auth, wait, link->request->on_progress,
+                          link->request->progress_ctx, error);
 }
 
 static bool send_tar(void *ctx, void *buffer, gsize capacity, gsize *ret_size, int *ret_again_fd,

@@ -13,6 +13,8 @@
 #define CONFIRM_MS 4000 /* the program's own patience with a tree is 2 s */
 #define SILENT_MS 1000  /* before the program is asked whether it is there, */
 #define ANSWER_MS 2000  /* and how long it has for that */
+#define OVERDUE_MS 500  /* behind the end that a command should have had, before it is asked about \
+                         */
 #define DRAIN_MS 100    /* for children that keep a pipe open */
 #define FIRST_READ 4096
 #define LARGE_READ (128 * 1024)
@@ -36,7 +38,7 @@ typedef struct {
     SprInlet inlet;     /* where the source's bytes go, if not into frames */
     guint8 *large;      /* LARGE_READ, made for who writes much */
     bool heard, pinged; /* the program took the command up; it was asked whether it did */
-    gint64 silent_at_us;
+    gint64 silent_at_us, overdue_at_us;
     bool done;
     bool lost;
     SprExit result;
@@ -53,6 +55,13 @@ typedef struct {
 static gint64 with_confirmation(gint64 ms)
 {
     return ms > SPR_NEVER / 4 ? -1 : ms + CONFIRM_MS;
+}
+
+/* When a command is asked about that should have ended ms and its grace ago. */
+static gint64 overdue_behind(gint64 ms, gint64 grace_ms)
+{
+    gint64 all_ms = MIN(ms, SPR_NEVER / 4) + CLAMP(grace_ms, 0, SPR_NEVER / 4);
+    return all_ms > SPR_NEVER / 4 ? SPR_NEVER : spr_deadline_after(all_ms + OVERDUE_MS);
 }
 
 /* Behind RUN, also while that one is not sent yet. */
@@ -92,6 +101,7 @@ static void end_tree(Exec *exec, GError *reason)
     exec->reason = reason;
     exec->source = NULL;
     exec->limit = spr_wait_for(with_confirmation(grace_ms));
+    exec->overdue_at_us = overdue_behind(0, grace_ms);
 }
 
 static void refuse(Exec *exec, const char *who)
@@ -372,10 +382,25 @@ static bool on_silence(Exec *exec, GError **error)
         exec->pinged = true;
         return spr_channel_send(exec->channel, SPR_WIRE_PING, SPR_WIRE_IN, 0, NULL, 0, error);
     }
-    if (ask(ctx, error))
+    g_autoptr(GError) why = NULL;
+    if (ask(ctx, &why) || !spr_error_is(why, SPR_E_NOT_READY, NULL))
         return true;
     end_tree(exec, NULL);
+    g_propagate_error(error, g_steal_pointer(&why));
     return false;
+}
+
+/* A program that cannot answer, or whose answers nobody carries, is not waited for. */
+static void on_overdue(Exec *exec)
+{
+    void *ctx;
+    SprSilenceFn ask = spr_channel_on_silence(exec->channel, &ctx);
+    bool by_its_deadline = !exec->ending;
+    exec->overdue_at_us = SPR_NEVER;
+    if (!ask || ask(ctx, NULL))
+        return;
+    end_tree(exec, NULL);
+    give_up(exec, by_its_deadline ? SPR_EXIT_TIMED_OUT : 0);
 }
 
 /* One step: feeds the source if it can, then waits for what comes first. */
@@ -391,7 +416,7 @@ static bool step(Exec *exec, GError **error)
     struct pollfd ready[] = {input,
                              {.fd = exec->taps[SPR_WIRE_OUT].fd, .events = POLLIN},
                              {.fd = exec->taps[SPR_WIRE_ERR].fd, .events = POLLIN}};
-    gint64 until = exec->heard ? SPR_NEVER : exec->silent_at_us;
+    gint64 until = MIN(exec->heard ? SPR_NEVER : exec->silent_at_us, exec->overdue_at_us);
     if (can_feed(exec) && !exec->source_waits && !is_full(exec))
         until = 0;
     SprFrame frame;
@@ -406,9 +431,14 @@ static bool step(Exec *exec, GError **error)
         if (ready[i].revents && pump(exec, (SprWireStream)i) > 0)
             exec->heard = true;
     }
-    if (!exec->heard && frame.header.type == 0 && g_get_monotonic_time() >= exec->silent_at_us)
+    if (frame.header.type != 0)
+        return on_frame(exec, &frame, error);
+    gint64 now_us = g_get_monotonic_time();
+    if (!exec->heard && now_us >= exec->silent_at_us)
         return on_silence(exec, error);
-    return frame.header.type == 0 || on_frame(exec, &frame, error);
+    if (now_us >= exec->overdue_at_us)
+        on_overdue(exec);
+    return true;
 }
 
 /* Without descriptors left the output comes in frames. */
@@ -491,10 +521,12 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
     if (!channel)
         return false;
     void *silence_ctx;
-    gint64 limit_ms = -1;
-    if (command->deadline_ms > 0 && command->deadline_ms < SPR_NEVER / 4)
+    gint64 limit_ms = -1, overdue_at_us = SPR_NEVER;
+    if (command->deadline_ms > 0 && command->deadline_ms < SPR_NEVER / 4) {
         limit_ms =
             with_confirmation(command->deadline_ms + CLAMP(command->grace_ms, 0, SPR_NEVER / 4));
+        overdue_at_us = overdue_behind(command->deadline_ms, command->grace_ms);
+    }
     Exec exec = {.command = command,
                  .wait = wait,
                  .limit = spr_wait_within(wait, limit_ms),
@@ -506,6 +538,7 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .channel = channel,
                  .heard = !spr_channel_on_silence(channel, &silence_ctx),
                  .silent_at_us = spr_deadline_after(SILENT_MS),
+                 .overdue_at_us = overdue_at_us,
                  .stdin_window = SPR_WIRE_STDIN_WINDOW};
     if (command->files)
         exec.stdin_window = SPR_WIRE_FILES_WINDOW;

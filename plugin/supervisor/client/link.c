@@ -434,7 +434,8 @@ bool spr_channel_ask(SprChannel *channel, SprWireType type, SprWireStream stream
 /* ----------------------------------------------------------------------- the supervisor */
 
 /* ret_nonce: the other side dialed and said hello already, with it; else NULL. */
-static bool say_hello(SprSupervisor *s, const SprWait *wait, guint8 *ret_nonce, GError **error)
+static bool say_hello(SprSupervisor *s, guint64 features, const SprWait *wait, guint8 *ret_nonce,
+                      GError **error)
 {
     g_autoptr(SprChannel) channel = spr_channel_new(s, error);
     if (!channel)
@@ -452,7 +453,7 @@ static bool say_hello(SprSupervisor *s, const SprWait *wait, guint8 *ret_nonce, 
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
-    spr_wire_put(&w, 0, 8);
+    spr_wire_put(&w, features, 8);
     SprFrame frame;
     if ((!ret_nonce && !spr_channel_send(channel, SPR_WIRE_HELLO, SPR_WIRE_IN, 0, payload,
                                          sizeof payload, error)) ||
@@ -463,7 +464,7 @@ static bool say_hello(SprSupervisor *s, const SprWait *wait, guint8 *ret_nonce, 
     return spr_codec_hello(frame.payload, frame.header.size, &s->info, ret_nonce, error);
 }
 
-static bool open_pipe(const SprPipe *pipe, const SprWait *wait, guint8 *ret_nonce,
+static bool open_pipe(const SprPipe *pipe, guint64 features, const SprWait *wait, guint8 *ret_nonce,
                       SprSupervisor **ret_supervisor, GError **error)
 {
     g_autoptr(SprSupervisor) s = g_new0(SprSupervisor, 1);
@@ -475,7 +476,7 @@ static bool open_pipe(const SprPipe *pipe, const SprWait *wait, guint8 *ret_nonc
     s->received = spr_received_new();
     if (!s->received)
         return spr_fail(error, SPR_E_EXHAUSTED, "memory", "no memory for another connection");
-    if (!say_hello(s, wait, ret_nonce, error))
+    if (!say_hello(s, features, wait, ret_nonce, error))
         return false;
     *ret_supervisor = g_steal_pointer(&s);
     return true;
@@ -484,14 +485,20 @@ static bool open_pipe(const SprPipe *pipe, const SprWait *wait, guint8 *ret_nonc
 bool spr_supervisor_open(const SprPipe *pipe, const SprWait *wait, SprSupervisor **ret_supervisor,
                          GError **error)
 {
-    return open_pipe(pipe, wait, NULL, ret_supervisor, error);
+    return open_pipe(pipe, 0, wait, NULL, ret_supervisor, error);
+}
+
+bool spr_supervisor_visit(const SprPipe *pipe, const SprWait *wait, SprSupervisor **ret_supervisor,
+                          GError **error)
+{
+    return open_pipe(pipe, SPR_WIRE_FEATURE_VISIT, wait, NULL, ret_supervisor, error);
 }
 
 bool spr_supervisor_open_dialed(const SprPipe *pipe, const SprWait *wait,
                                 guint8 ret_nonce[SPR_DIAL_NONCE], SprSupervisor **ret_supervisor,
                                 GError **error)
 {
-    return open_pipe(pipe, wait, ret_nonce, ret_supervisor, error);
+    return open_pipe(pipe, 0, wait, ret_nonce, ret_supervisor, error);
 }
 
 void spr_supervisor_set_on_silence(SprSupervisor *supervisor, SprSilenceFn ask, void *ctx)

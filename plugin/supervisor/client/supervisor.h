@@ -22,6 +22,10 @@ typedef struct {
 bool spr_supervisor_open(const SprPipe *pipe, const SprWait *wait, SprSupervisor **ret_supervisor,
                          GError **error);
 
+/* The same to look only: the connection does not count as a use of the sandbox. */
+bool spr_supervisor_visit(const SprPipe *pipe, const SprWait *wait, SprSupervisor **ret_supervisor,
+                          GError **error);
+
 #define SPR_DIAL_NONCE 16
 
 /* The same over a socket that the program connected to us: it has said hello already, with the
@@ -39,9 +43,10 @@ bool spr_supervisor_dial(SprSupervisor *supervisor, const char *path,
  * pipes of ours for their output where descriptors can be passed. Right after it was opened. */
 void spr_supervisor_make_own(SprSupervisor *supervisor);
 
-/* Asked by a call when the program gives no sign that it has taken a command up, as in a sandbox
- * that is paused: true to wait on, false with an error to end the call. On the thread of the call.
- */
+/* Asked by a call when the program gives no sign that it has taken a command up, or that it has
+ * ended one that it should have: true to wait on. False with SPR_E_NOT_READY when it cannot answer,
+ * as in a sandbox that is paused, or with SPR_E_UNAVAILABLE when nobody carries its answers just
+ * now. On the thread of the call. */
 typedef bool (*SprSilenceFn)(void *ctx, GError **error);
 
 /* Right after it was opened; ctx must live as long as calls do. */
@@ -65,6 +70,12 @@ bool spr_supervisor_ping(SprSupervisor *supervisor, const SprWait *wait, GError 
 
 /* Asks the program to end; SPR_E_CONFLICT when it runs the sandbox's main command. */
 bool spr_supervisor_shutdown(SprSupervisor *supervisor, const SprWait *wait, GError **error);
+
+/* How many use the program: connections that are no visits, commands and processes of which
+ * anything lives. When nobody does, who connects has to wait for some seconds, in which its sandbox
+ * can be removed. SPR_E_UNSUPPORTED when the program can't tell. */
+bool spr_supervisor_retire(SprSupervisor *supervisor, const SprWait *wait, guint64 *ret_uses,
+                           GError **error);
 
 /* --------------------------------------------------------------------------- commands */
 

@@ -17,6 +17,16 @@
 
 #define MOST_DESCRIPTORS 65536
 
+bool sup_statx(int directory, const char *name, unsigned mask, uint64_t result[32])
+{
+#ifdef SYS_statx
+    return syscall(SYS_statx, directory, name, AT_SYMLINK_NOFOLLOW, mask, result) == 0;
+#else
+    (void)directory, (void)name, (void)mask, (void)result;
+    return false;
+#endif
+}
+
 int64_t sup_now_ms(void)
 {
     struct timespec now;

@@ -46,6 +46,11 @@ static inline void sup_list_remove(SupLink *link)
 /* Milliseconds of the monotonic clock. */
 int64_t sup_now_ms(void);
 
+#define SUP_STATX_BTIME 0x800u
+
+/* statx(), no link followed, its structure as numbers of 64 bits: musl's headers may lack it. */
+bool sup_statx(int directory, const char *name, unsigned mask, uint64_t result[32]);
+
 /* now + ms, SUP_NEVER for ms < 0 or far away. */
 int64_t sup_after_ms(int64_t ms);
 

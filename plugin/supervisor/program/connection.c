@@ -2,6 +2,7 @@
 
 #include "command.h"
 #include "leftover.h"
+#include "pool.h"
 #include "request.h"
 
 #include <errno.h>
@@ -23,6 +24,10 @@
 #define OUTPUT_PREFIX (SPR_WIRE_HEADER + 8)
 #define OUTPUT_ROOM (SPR_WIRE_MAX_DATA - OUTPUT_PREFIX) /* so that whole frames fill pages */
 #define LENT_PIPE (256 * 1024)
+#define RETIRED_MS 5000
+#define FEATURES                                                                                   \
+    (SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL | SPR_WIRE_FEATURE_INPUT |                     \
+     SPR_WIRE_FEATURE_VISIT)
 
 static struct {
     SupLink all;
@@ -166,7 +171,7 @@ static bool greet(SupConnection *connection, const uint8_t *nonce)
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 2);
-    spr_wire_put(&w, SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL | SPR_WIRE_FEATURE_INPUT, 8);
+    spr_wire_put(&w, FEATURES, 8);
     spr_wire_put_bytes(&w, connections.instance, SPR_WIRE_INSTANCE);
     spr_wire_put(&w, (uint64_t)getpid(), 4);
     spr_wire_put(&w, getuid(), 4);
@@ -185,7 +190,7 @@ static bool say_hello(SupConnection *connection, SprWireReader *r)
 {
     uint32_t magic = (uint32_t)spr_wire_get(r, 4);
     uint32_t lowest = (uint32_t)spr_wire_get(r, 2), highest = (uint32_t)spr_wire_get(r, 2);
-    spr_wire_get(r, 8);
+    connection->visits = spr_wire_get(r, 8) & SPR_WIRE_FEATURE_VISIT;
     return !r->bad && magic == SPR_WIRE_MAGIC && lowest <= SPR_WIRE_VERSION &&
            highest >= SPR_WIRE_VERSION && greet(connection, NULL);
 }
@@ -258,6 +263,18 @@ static bool shut_down(SupConnection *connection, uint32_t channel)
     return true;
 }
 
+/* Whoever connects from now on finds the sandbox as it is then, or gone. */
+static bool retire(SupConnection *connection, uint32_t channel)
+{
+    uint64_t uses = sup_pool_busy();
+    for (SupLink *at = connections.all.next; at != &connections.all; at = at->next)
+        uses += !SUP_CONTAINER(SupConnection, link, at)->visits;
+    if (uses == 0)
+        sup_server_pause(RETIRED_MS);
+    sup_connection_done(connection, channel, 0, 0, uses);
+    return true;
+}
+
 /* False for a frame that breaks the rules. */
 static bool serve_frame(SupConnection *connection, SprWireHeader header, const uint8_t *payload)
 {
@@ -279,6 +296,8 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
         return true;
     case SPR_WIRE_SHUTDOWN:
         return shut_down(connection, header.channel);
+    case SPR_WIRE_RETIRE:
+        return retire(connection, header.channel);
     case SPR_WIRE_DIAL:
         return dial(connection, header.channel, &r);
     case SPR_WIRE_DISCARD:

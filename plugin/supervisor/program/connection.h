@@ -18,6 +18,7 @@ typedef struct SupConnection {
     uint8_t *out;
     size_t out_start, out_end, out_peak;
     bool greeted;
+    bool visits;              /* says that it is no use of the sandbox */
     bool broken;              /* closed at the end of the round */
     bool closing;             /* closed once all is written */
     bool blocked;             /* the peer does not read; whoever has output waits */

@@ -8,13 +8,15 @@
 #define BLOCK 65536u
 #define SPLICE (1u << 20) /* the pipe's size is the limit */
 #define OUT_ROOM (2 * (BLOCK + SPR_FILE_HEADER + SPR_FILE_MAX_RECORD))
-#define IN_ROOM (256u * 1024)
+#define IN_ROOM 32768u /* read ahead */
+#define DIRECT 4096u   /* this many bytes are not */
 
 static struct {
     int in, out;
     bool in_broken, out_broken;
     size_t out_size, in_at, in_size;
     uint32_t chunk; /* bytes left of it */
+    bool item_open; /* more chunks may come */
     uint8_t out_bytes[OUT_ROOM], in_bytes[IN_ROOM];
 } io;
 
@@ -25,6 +27,7 @@ void sup_fileio_begin(int in, int out)
     io.in_broken = io.out_broken = false;
     io.out_size = io.in_at = io.in_size = 0;
     io.chunk = 0;
+    io.item_open = false;
 }
 
 bool sup_fileio_is_broken(void)
@@ -204,21 +207,26 @@ int sup_fileio_send(int fd, const char *path, const struct stat *st, uint64_t of
 
 /* ------------------------------------------------------------------------------- items */
 
-/* Reads more; what was answered goes out before a wait. */
+/* What was answered goes out before a wait. 0 when it is broken. */
+static ssize_t read_in(uint8_t *to, size_t room)
+{
+    sup_fileio_flush();
+    while (!io.in_broken) {
+        ssize_t n = read(io.in, to, room);
+        if (n > 0)
+            return n;
+        io.in_broken = n == 0 || errno != EINTR;
+    }
+    return 0;
+}
+
 static bool fill(void)
 {
     if (io.in_at == io.in_size)
         io.in_at = io.in_size = 0;
-    sup_fileio_flush();
-    while (!io.in_broken) {
-        ssize_t n = read(io.in, io.in_bytes + io.in_size, IN_ROOM - io.in_size);
-        if (n > 0) {
-            io.in_size += (size_t)n;
-            return true;
-        }
-        io.in_broken = n == 0 || errno != EINTR;
-    }
-    return false;
+    ssize_t n = read_in(io.in_bytes + io.in_size, IN_ROOM - io.in_size);
+    io.in_size += (size_t)n;
+    return n > 0;
 }
 
 /* The next size bytes, all of them, at most a record. */
@@ -253,6 +261,7 @@ bool sup_fileio_next(SupFileItem *item)
     const uint8_t *at = size <= SPR_FILE_MAX_RECORD ? take_exactly(size) : NULL;
     SprWireReader r = {at, at ? size : 0, false};
     item->kind = (SprFileKind)kind;
+    io.item_open = kind == SPR_FILE_FILE;
     item->mode = (uint32_t)spr_wire_get(&r, 4);
     item->mtime_ns = (int64_t)spr_wire_get(&r, 8);
     item->path = spr_wire_get_text(&r);
@@ -261,17 +270,33 @@ bool sup_fileio_next(SupFileItem *item)
     return !io.in_broken;
 }
 
-size_t sup_fileio_take(const uint8_t **ret_bytes)
+/* Bytes of the current chunk: those read ahead, else straight from the stream. */
+static size_t take_some(uint8_t *to, size_t room)
 {
-    if (io.chunk == 0 && (!take_number(&io.chunk) || io.chunk == 0))
-        return 0;
-    if (io.in_at == io.in_size && !fill())
-        return 0;
-    size_t n = io.in_size - io.in_at;
-    if (n > io.chunk)
-        n = io.chunk;
-    *ret_bytes = io.in_bytes + io.in_at;
-    io.in_at += n;
+    size_t ahead = io.in_size - io.in_at, most = room < io.chunk ? room : io.chunk;
+    if (ahead == 0 && most < DIRECT) {
+        if (!fill())
+            return 0;
+        ahead = io.in_size - io.in_at;
+    }
+    ssize_t n = (ssize_t)(most < ahead ? most : ahead);
+    if (ahead > 0) {
+        memcpy(to, io.in_bytes + io.in_at, (size_t)n);
+        io.in_at += (size_t)n;
+    } else
+        n = read_in(to, most);
     io.chunk -= (uint32_t)n;
-    return n;
+    return (size_t)n;
+}
+
+size_t sup_fileio_take(uint8_t *to, size_t room)
+{
+    size_t done = 0;
+    while (done < room && io.item_open && !io.in_broken) {
+        if (io.chunk > 0)
+            done += take_some(to + done, room - done);
+        else
+            io.item_open = take_number(&io.chunk) && io.chunk > 0;
+    }
+    return done;
 }

@@ -42,5 +42,6 @@ typedef struct {
 /* False at END, or when it is broken. The strings live until the next call. */
 bool sup_fileio_next(SupFileItem *item);
 
-/* More bytes of the FILE item; 0 at its end, and when it is broken. */
-size_t sup_fileio_take(const uint8_t **ret_bytes);
+/* The next bytes of the FILE item, as many as there is room for: fewer only at its end, and when it
+ * is broken. So pieces of a large file begin where the kernel likes them to. */
+size_t sup_fileio_take(uint8_t *to, size_t room);

@@ -100,10 +100,7 @@ static struct timespec time_of(int64_t ns)
 static int put_bytes(int fd, const SupFileItem *item)
 {
     const struct timespec times[] = {{.tv_nsec = UTIME_NOW}, time_of(item->mtime_ns)};
-    const uint8_t *bytes;
-    int error = 0;
-    for (size_t n; error == 0 && (n = sup_fileio_take(&bytes)) > 0;)
-        error = sup_filewrite_bytes(fd, bytes, n);
+    int error = sup_filewrite_take(fd);
     if (error == 0 && sup_fileio_is_broken())
         error = ECANCELED;
     if (error == 0 && (fchmod(fd, item->mode & 0777) < 0 || futimens(fd, times) < 0))

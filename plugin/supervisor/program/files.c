@@ -184,13 +184,12 @@ static int do_get(char *const argv[])
 static int write_one(const SupFileItem *item)
 {
     SupFileWrite file;
-    const uint8_t *bytes;
     int error = sup_filewrite_begin(&file, item->path, item->mode & 07777);
     bool began = error == 0;
-    for (size_t n; (n = sup_fileio_take(&bytes)) > 0;) {
-        if (error == 0)
-            error = sup_filewrite_bytes(file.fd, bytes, n);
-    }
+    if (error == 0)
+        error = sup_filewrite_take(file.fd);
+    if (error != 0)
+        sup_filewrite_take(-1);
     if (error == 0 && !sup_fileio_is_broken())
         return sup_filewrite_commit(&file);
     if (began)

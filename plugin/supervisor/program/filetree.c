@@ -262,15 +262,12 @@ int sup_filetree_get(const char *path, const char **ret_where, bool *ret_status)
 
 /* -------------------------------------------------------------------------------- remove */
 
-/* STATX_ATTR_MOUNT_ROOT, by hand: musl's headers may lack it. Without it, another device tells. */
+/* STATX_ATTR_MOUNT_ROOT; without it, another device tells. */
 static bool is_mount(int directory, const char *name, const struct stat *st)
 {
-#ifdef SYS_statx
     uint64_t result[32] = {0};
-    if (syscall(SYS_statx, directory, name, AT_SYMLINK_NOFOLLOW, 0, result) == 0 &&
-        result[7] & 0x2000)
+    if (sup_statx(directory, name, 0, result) && result[7] & 0x2000)
         return result[1] & 0x2000;
-#endif
     struct stat parent;
     return fstatat(directory, ".", &parent, 0) == 0 && parent.st_dev != st->st_dev;
 }

@@ -2,6 +2,7 @@
 
 #include "../filerecords.h"
 #include "base.h"
+#include "fileio.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,15 +10,26 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
+#define BLOCK (256u * 1024)
 #define MOST_LINKS 40
 #define SLOW_TO_FREE (1 << 20)
-#define ROOMY 8 /* times what is held: room that nobody misses for a moment */
+#define RENAME_EXCHANGE (1 << 1) /* of linux/fs.h */
+#define ROOMY 8                  /* times what is held: room that nobody misses for a moment */
 #define PROC_MAGIC 0x9fa0
 #define TMPFS_MAGIC 0x01021994
 #define SYSFS_MAGIC 0x62656572
+
+static int64_t started; /* in seconds of the wall clock */
+
+void sup_filewrite_init(void)
+{
+    started = time(NULL);
+}
 
 /* ------------------------------------------------------------------------- directories */
 
@@ -231,7 +243,7 @@ int sup_filewrite_begin(SupFileWrite *file, const char *path, mode_t mode)
     return error;
 }
 
-int sup_filewrite_bytes(int fd, const uint8_t *bytes, size_t size)
+static int write_bytes(int fd, const uint8_t *bytes, size_t size)
 {
     while (size > 0) {
         ssize_t n = write(fd, bytes, size);
@@ -243,6 +255,15 @@ int sup_filewrite_bytes(int fd, const uint8_t *bytes, size_t size)
         size -= (size_t)n;
     }
     return 0;
+}
+
+int sup_filewrite_take(int fd)
+{
+    static uint8_t block[BLOCK];
+    int error = 0;
+    for (size_t n; error == 0 && (n = sup_fileio_take(block, sizeof block)) > 0;)
+        error = fd < 0 ? 0 : write_bytes(fd, block, n);
+    return error;
 }
 
 /* -------------------------------------------------------------------------------- commit */
@@ -280,6 +301,35 @@ static int copy_into_old(SupFileWrite *file)
     return error == 0 ? close_checked(&file->old) : error;
 }
 
+/* Files that were made since we were are in the upper layer of an overlay, if they are in one. */
+static bool is_young(const SupFileWrite *file)
+{
+    uint64_t st[32] = {0};
+    const uint64_t born = 10;
+    return sup_statx(file->directory, file->base, SUP_STATX_BTIME, st) &&
+           (st[0] & SUP_STATX_BTIME) && (int64_t)st[born] >= started;
+}
+
+/* A rename over a file makes ext4 write the new one to the disk first, an exchange does not; but it
+ * would copy a file of a lower layer up. Others may have put a directory there meanwhile. */
+static bool exchange(SupFileWrite *file)
+{
+    if (!is_young(file) || syscall(SYS_renameat2, file->directory, file->temporary, file->directory,
+                                   file->base, RENAME_EXCHANGE) < 0)
+        return false;
+    if (unlinkat(file->directory, file->temporary, 0) == 0 || errno == ENOENT)
+        return true;
+    syscall(SYS_renameat2, file->directory, file->temporary, file->directory, file->base,
+            RENAME_EXCHANGE);
+    return false;
+}
+
+static bool replace(SupFileWrite *file)
+{
+    return (file->exists && exchange(file)) ||
+           renameat(file->directory, file->temporary, file->directory, file->base) == 0;
+}
+
 static void hold_replaced(const SupFileWrite *file)
 {
     if (file->slow_to_free)
@@ -291,8 +341,7 @@ int sup_filewrite_commit(SupFileWrite *file)
     int error = close_checked(&file->fd);
     hold_replaced(file);
     if (error == 0 && file->temporary[0]) {
-        bool renamed = !file->keep_old &&
-                       renameat(file->directory, file->temporary, file->directory, file->base) == 0;
+        bool renamed = !file->keep_old && replace(file);
         bool refused = file->keep_old || errno == EBUSY || errno == EPERM || errno == EACCES;
         if (renamed)
             file->temporary[0] = '\0';

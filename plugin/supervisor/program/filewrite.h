@@ -27,11 +27,16 @@ typedef struct {
     mode_t mode;
 } SupFileWrite;
 
+/* Once, before the first keeper. */
+void sup_filewrite_init(void);
+
 /* Follows links to where path leads, makes the directories above it and opens what bytes go to.
  * mode 0: as it was, or 0644. 0 or an errno, and then nothing is left to do. */
 int sup_filewrite_begin(SupFileWrite *file, const char *path, mode_t mode);
 
-int sup_filewrite_bytes(int fd, const uint8_t *bytes, size_t size);
+/* The bytes of the FILE item, to an open file until it takes no more, or to none, -1, which leads
+ * to the item's end. 0 or an errno. */
+int sup_filewrite_take(int fd);
 
 /* The file gets its name; 0 or an errno. */
 int sup_filewrite_commit(SupFileWrite *file);

@@ -26,7 +26,7 @@ static int serve(const char *directory, char *const argv[], bool is_init, const 
     int listener = sup_server_listen(directory);
     if (listener >= 0)
         return sup_server_run(listener, argv, is_init, dial);
-    dprintf(2, "sprov: cannot listen in %s: %s\n", directory, strerror(errno));
+    sup_complain("cannot listen", directory);
     return 125;
 }
 
@@ -49,7 +49,7 @@ static int start(const char *directory)
         }
         sup_close(&listener);
     } else if (errno != EADDRINUSE) {
-        dprintf(2, "sprov: cannot listen in %s: %s\n", directory, strerror(errno));
+        sup_complain("cannot listen", directory);
         return 125;
     }
     return sup_relay(directory);

@@ -268,6 +268,14 @@ void sup_keeper_kill(SupKeeper *keeper, const SupMessage *message)
     send(keeper->control.fd, message, sizeof *message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+unsigned sup_pool_busy(void)
+{
+    unsigned n = 0;
+    for (SupLink *at = pool.busy.next; at != &pool.busy; at = at->next)
+        n += SUP_CONTAINER(SupKeeper, link, at)->command != NULL;
+    return n;
+}
+
 static SupKeeper *find_keeper(pid_t pid)
 {
     SupLink *lists[] = {&pool.busy, &pool.idle};

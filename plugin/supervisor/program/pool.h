@@ -40,6 +40,9 @@ void sup_keeper_kill(SupKeeper *keeper, const SupMessage *message);
  * may live on. The end of the keeper is told as ever. */
 bool sup_keeper_end(SupKeeper *keeper);
 
+/* How many are with a command of which anything lives. */
+unsigned sup_pool_busy(void);
+
 /* A child of the server ended or stopped; false when it is no keeper. */
 bool sup_pool_ended(pid_t pid);
 void sup_pool_stopped(pid_t pid);

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -61,7 +60,7 @@ int sup_relay(const char *directory)
     prctl(PR_SET_DUMPABLE, 0);
     int fd = sup_socket_name(directory, &name) ? connect_to(&name) : -1;
     if (fd < 0) {
-        dprintf(2, "sprov: no supervisor in %s: %s\n", directory, strerror(errno));
+        sup_complain("no supervisor", directory);
         return 125;
     }
     sup_reset_signals();

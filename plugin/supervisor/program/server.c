@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include "connection.h"
+#include "filewrite.h"
 #include "main_child.h"
 #include "pool.h"
 #include "tree.h"
@@ -104,14 +105,6 @@ bool sup_socket_name(const char *directory, struct sockaddr_un *name)
     return n > 0 && (size_t)n < sizeof name->sun_path;
 }
 
-static bool someone_answers(const struct sockaddr_un *name)
-{
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool answers = connect(fd, (const struct sockaddr *)name, sizeof *name) == 0 || errno == EAGAIN;
-    sup_close(&fd);
-    return answers;
-}
-
 /* The file's mode says the same, unless the sandbox changed it. */
 bool sup_peer_is_own(int fd)
 {
@@ -120,20 +113,49 @@ bool sup_peer_is_own(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == getuid();
 }
 
+/* One of ours: what another user has put there does not count. */
+static bool someone_answers(const struct sockaddr_un *name)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool connected = connect(fd, (const struct sockaddr *)name, sizeof *name) == 0;
+    bool answers = connected ? sup_peer_is_own(fd) : errno == EAGAIN;
+    sup_close(&fd);
+    return answers;
+}
+
+void sup_complain(const char *what, const char *directory)
+{
+    struct sockaddr_un name;
+    struct stat info;
+    int error = errno;
+    if (sup_socket_name(directory, &name) && lstat(name.sun_path, &info) == 0 &&
+        info.st_uid != getuid())
+        dprintf(2,
+                "sprov: %s of user %u in the sandbox keeps the supervisor of user %u from starting: "
+                "remove it\n",
+                name.sun_path, (unsigned)info.st_uid, (unsigned)getuid());
+    else
+        dprintf(2, "sprov: %s in %s: %s\n", what, directory, strerror(error));
+}
+
 static void listen_again(SupTimer *timer)
 {
     (void)timer;
     sup_watch_set(&server.listener, EPOLLIN);
 }
 
+void sup_server_pause(int64_t for_ms)
+{
+    sup_watch_set(&server.listener, 0);
+    sup_timer_set(&server.listen_again, for_ms);
+}
+
 static void on_connect(SupWatch *watch, uint32_t events)
 {
     (void)events;
     int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED) {
-        sup_watch_set(watch, 0);
-        sup_timer_set(&server.listen_again, ACCEPT_AGAIN_MS);
-    }
+    if (fd < 0 && errno != EAGAIN && errno != ECONNABORTED)
+        sup_server_pause(ACCEPT_AGAIN_MS);
     if (fd < 0)
         return;
     if (sup_peer_is_own(fd))
@@ -151,7 +173,8 @@ static bool bind_here(int fd, const struct sockaddr_un *name)
         errno = EADDRINUSE;
         return false;
     }
-    unlink(name->sun_path);
+    if (unlink(name->sun_path) < 0)
+        return false;
     return bind(fd, address, sizeof *name) == 0;
 }
 
@@ -275,6 +298,7 @@ int sup_server_run(int listener, char *const argv[], bool is_init, const char *d
     sup_detach_stdio();
     sup_tree_open();
     sup_pool_init();
+    sup_filewrite_init();
     sup_connections_init();
     /* Where nobody listens any more the way in is the listener, as ever. */
     if (dial)

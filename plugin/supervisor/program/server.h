@@ -36,6 +36,10 @@ bool sup_socket_name(const char *directory, struct sockaddr_un *name);
 /* Whether the other end of the socket is a process of our own user. */
 bool sup_peer_is_own(int fd);
 
+/* Says on standard error that `what` failed in `directory`, by errno, or whose file has the socket's
+ * name there. */
+void sup_complain(const char *what, const char *directory);
+
 /* Listens in `directory`; -1 with errno, EADDRINUSE when another server answers there. */
 int sup_server_listen(const char *directory);
 
@@ -45,6 +49,9 @@ int sup_server_listen(const char *directory);
 int sup_server_run(int listener, char *const argv[], bool is_init, const char *dial);
 
 void sup_server_stop(int code);
+
+/* Lets those who connect wait for so long. */
+void sup_server_pause(int64_t for_ms);
 
 /* True when the program runs a main command, whose end alone ends it. */
 bool sup_server_has_main(void);

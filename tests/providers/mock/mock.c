@@ -245,14 +245,16 @@ sprov_status mock_use(sprov_sandbox *sandbox, const MockWait *wait, int *ret_loc
 {
     for (;;) {
         int lock;
-        if (mock_is_destroyed(sandbox))
-            return mock_destroyed(sandbox, error);
         sprov_status status = mock_store_lock(sandbox->provider, true, wait, &lock, error);
         if (status != SPROV_OK)
             return status;
+        if (mock_is_destroyed(sandbox)) {
+            close(lock);
+            return mock_destroyed(sandbox, error);
+        }
         json_t *record;
         MockState state = mock_store_get(sandbox->dir, &record);
-        if (state == MOCK_RUNNING && !mock_is_destroyed(sandbox)) {
+        if (state == MOCK_RUNNING) {
             status = adopt_work(sandbox, record, error);
             json_decref(record);
             if (status == SPROV_OK)
