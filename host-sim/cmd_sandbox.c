@@ -54,7 +54,7 @@ const HsCommand hs_cmd_start = {
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
                            "  host-sim start --id work --options '{\"memory\":536870912}'",
-    .options = HS_OPT_PROVIDER | HS_OPT_OPTIONS | HS_OPT_ID,
+    .options = HS_OPT_PROVIDER | HS_OPT_OPTIONS | HS_OPT_ID | HS_OPT_SECRET,
     .usage_exit = HS_EXIT_USAGE,
     .run = start,
 };

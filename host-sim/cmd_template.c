@@ -75,23 +75,6 @@ static bool read_definition(const char *file, char **ret_text, GError **error)
 
 /* ---------------------------------------------------------------------------- build */
 
-/* The member of {"repository": {...}}, borrowed, or NULL. */
-static json_t *repository_of(json_t *definition)
-{
-    json_t *repository = json_object_get(definition, "repository");
-    return json_is_object(repository) ? repository : NULL;
-}
-
-/* A repository is reached by this host's access, with the secret GH_TOKEN where there is one. */
-static void offer_repository(HsSession *session, const char *definition)
-{
-    json_t *object = json_loads(definition, 0, NULL);
-    const char *url = json_string_value(json_object_get(repository_of(object), "cloneUrl"));
-    if (url)
-        hs_services_offer_repository(&session->services, url);
-    json_decref(object);
-}
-
 typedef struct {
     const char *file;
     bool force;
@@ -104,7 +87,9 @@ static bool build(HsSession *session, Build *what, GError **error)
     g_autofree char *definition = NULL;
     if (!read_definition(what->file, &definition, error))
         return false;
-    offer_repository(session, definition);
+    json_t *object = json_loads(definition, 0, NULL);
+    hs_services_offer_repository(&session->services, object);
+    json_decref(object);
     sprov_template_request request = SPROV_INIT(sprov_template_request);
     request.force = what->force;
     request.definition = definition;
@@ -181,6 +166,13 @@ static void take_text(void *ctx, const char *text, size_t size)
 {
     g_string_append_len(ctx, text, (gssize)size);
     g_string_append_c(ctx, '\n');
+}
+
+/* The member of {"repository": {...}}, borrowed, or NULL. */
+static json_t *repository_of(json_t *definition)
+{
+    json_t *repository = json_object_get(definition, "repository");
+    return json_is_object(repository) ? repository : NULL;
 }
 
 /* A repository is described at a commit, which --sha may name. */

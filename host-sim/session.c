@@ -13,7 +13,8 @@ bool hs_session_open(HsSession *session, const HsCommand *command, const HsCli *
     *session = (HsSession){.command = command, .cli = cli};
     sprov_error failure = SPROV_INIT(sprov_error);
     if (!hs_services_init(&session->services, cli->log_level, cli->log_json,
-                          (const char *const *)cli->secrets, error))
+                          (const char *const *)cli->secrets, (const char *const *)cli->logins,
+                          error))
         return false;
     if (!hs_provider_load(cli->provider, &session->lib, error))
         return false;
@@ -55,6 +56,9 @@ bool hs_session_create(HsSession *session, const char *id, sprov_sandbox **ret_s
     sprov_error failure = SPROV_INIT(sprov_error);
     if (!hs_options_with_id(session->cli->options, id, &options, error))
         return false;
+    json_t *object = options ? json_loads(options, 0, NULL) : NULL;
+    hs_services_offer_repository(&session->services, json_object_get(object, "template"));
+    json_decref(object);
     sprov_status status = session->lib->api->create(
         session->provider, options, &session->services.callbacks, ret_sandbox, &failure);
     return status == SPROV_OK || hs_fail_call(error, status, &failure);

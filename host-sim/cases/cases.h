@@ -31,6 +31,7 @@ extern const Case cases_embedding[];
 extern const Case cases_outside[];
 extern const Case cases_mounts[];
 extern const Case cases_repositories[];
+extern const Case cases_secrets[];
 extern const Case cases_rights[];
 extern const Case cases_sources[];
 extern const Case cases_process_corners[];

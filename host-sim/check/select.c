@@ -13,7 +13,7 @@ static const Case *const areas[] = {
     cases_templates, cases_builds,       cases_wire,        cases_processes, cases_process_streams,
     cases_tree,      cases_archive,      cases_corners,     cases_embedding, cases_outside,
     cases_mounts,    cases_repositories, cases_rights,      cases_sources,   cases_process_corners,
-    cases_stress,
+    cases_secrets,   cases_stress,
 };
 
 static const Case *const last_of_all = &case_leaks;

@@ -140,9 +140,9 @@ def make_certificate(folder):
     return cert, key
 
 
-def serve(folder, cert, key):
+def serve(folder, cert, key, handler=Handler):
     Handler.served = folder
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler)
     server.daemon_threads = True
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
@@ -192,4 +192,5 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-main()
+if __name__ == '__main__':
+    main()
