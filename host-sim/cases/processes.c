@@ -361,7 +361,7 @@ static void a_released_process_runs_on(void)
     CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 2), "a\n");
     process_api()->release(process);
     gint64 since = case_now_ms();
-    while (sink->dones == 0 && case_on_time(since, 5000))
+    while (g_atomic_int_get(&sink->dones) == 0 && case_on_time(since, 5000))
         case_sleep(5);
     CHECK_INT(sink->dones, 1);
     sprov_process *again = process_find(sandbox, id);

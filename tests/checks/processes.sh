@@ -1,11 +1,11 @@
 #!/bin/bash
 # processes.sh: processes that outlive the host that spawned them, with hosts that are killed and
-# several at once; prints TAP. Needs the engine of DOCKER_HOST.
+# several at once; prints TAP. Needs the engine of DOCKER_HOST, or another PROVIDER and OPTIONS.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-host=$PWD/build/host-sim/host-sim
-open=(--provider "$PWD/build/plugin/docker/docker.so")
+host=${HOST_SIM:-$PWD/build/host-sim/host-sim}
+open=(--provider "${PROVIDER:-$PWD/build/plugin/docker/docker.so}")
 options=${OPTIONS:-'{"image":"debian:bookworm-slim"}'}
 work=$(mktemp -d)
 id=processes-$$-$(date +%s)
@@ -44,7 +44,7 @@ exits_with() { # STATUS COMMAND...
     [ $? -eq "$wanted" ]
 }
 
-if [ -z "${DOCKER_HOST:-}" ]; then
+if [ -z "${DOCKER_HOST:-}${PROVIDER:-}" ]; then
     echo '1..0 # SKIP DOCKER_HOST is not set'
     exit 0
 fi

@@ -102,7 +102,7 @@ Test(bodies, are_kept_by_the_engine_as_they_were_sent)
         cr_assert(dkr_container_create(e.client, NULL, NULL, body, &e.wait, &container, &error),
                   "%s: %s", name, error ? error->message : "");
         bool looked = dkr_container_inspect(e.client, container, &e.wait, &inspect, &error);
-        dkr_container_remove(e.client, container, &e.wait, NULL, NULL);
+        dkr_container_remove(e.client, container, &e.wait, NULL);
         cr_assert(looked, "%s: %s", name, error ? error->message : "");
         check_container(name, entry, inspect);
     }

@@ -237,6 +237,28 @@ Test(wire_limits, L26_an_engine_that_never_answers_ends_every_call_by_its_deadli
     px_destroy(&l.box);
 }
 
+/* One whose removal was lost, too, has lost the folder of its socket before it ever ran. */
+Test(wire_limits, a_container_that_a_failed_start_left_is_started_by_the_next)
+{
+    static const char *const first[] = {
+        "{'path':'/containers/*/start','nth':1,'do':'answer','status':500,'body':'on fire'}",
+        "{'method':'HEAD','path':'/containers/*/archive','nth':1,'do':'answer','status':500}",
+        "{'path':'/containers/*/start','nth':1,'do':'drop','at':'request'}",
+    };
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        Limited l = {.box = px_box(NULL), .error = SPROV_INIT(sprov_error)};
+        px_set("[%s,{'method':'DELETE','do':'drop','at':'request'}]", first[i]);
+        sprov_status status = ep_api()->start(l.box.sandbox, NULL, NULL, &l.error);
+        if (status != SPROV_OK)
+            cr_expect_eq(ep_count(l.box.id), 1, "%s", l.error.message);
+        px_clear();
+        cr_expect_eq(ep_api()->start(l.box.sandbox, NULL, NULL, &l.error), SPROV_OK, "%zu: %s", i,
+                     l.error.message);
+        cr_expect_str_eq(ep_ask(l.box.sandbox, "echo on"), "on");
+        px_destroy(&l.box);
+    }
+}
+
 /* The provider tells what it knows, whether or not the engine was there before. */
 Test(wire_limits, a_silent_engine_is_told_by_the_provider_itself)
 {

@@ -156,8 +156,8 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
 }
 
 /* *ret_status: of the engine where it refused, 0 where it did not. */
-static bool remove_container(DkrClient *client, const char *container, bool force,
-                             const SprWait *wait, int *ret_status, GError **error)
+static bool remove_with(DkrClient *client, const char *container, bool force, const SprWait *wait,
+                        int *ret_status, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=%d&v=1", container, force);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
@@ -174,25 +174,26 @@ static bool remove_container(DkrClient *client, const char *container, bool forc
 }
 
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
-                          bool *ret_was_there, GError **error)
+                          GError **error)
 {
     int status;
-    bool ok = remove_container(client, container, true, wait, &status, error);
-    if (ret_was_there)
-        *ret_was_there = status != 404;
+    return remove_with(client, container, true, wait, &status, error);
+}
+
+bool dkr_container_remove_found(DkrClient *client, const char *container, const SprWait *wait,
+                                bool *ret_was_there, GError **error)
+{
+    int status;
+    bool ok = remove_with(client, container, true, wait, &status, error);
+    *ret_was_there = status != 404;
     return ok;
 }
 
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
-                               bool *ret_runs, GError **error)
+                               GError **error)
 {
-    g_autoptr(GError) why = NULL;
     int status;
-    bool ok = remove_container(client, container, false, wait, &status, &why);
-    *ret_runs = !ok && status == 409;
-    if (!ok && !*ret_runs)
-        g_propagate_error(error, g_steal_pointer(&why));
-    return ok || *ret_runs;
+    return remove_with(client, container, false, wait, &status, error);
 }
 
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

@@ -42,14 +42,17 @@ bool dkr_container_unpause(DkrClient *client, const char *container, const SprWa
 bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, const SprWait *wait,
                         GError **error);
 
-/* Kills and removes it with its anonymous volumes; one that is gone, or going, is success.
- * ret_was_there may be NULL. */
+/* Kills and removes it with its anonymous volumes; one that is gone, or going, is success. */
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
-                          bool *ret_was_there, GError **error);
+                          GError **error);
 
-/* The same unless it runs; *ret_runs: it does. */
+/* The same, and whether the engine knew it still. */
+bool dkr_container_remove_found(DkrClient *client, const char *container, const SprWait *wait,
+                                bool *ret_was_there, GError **error);
+
+/* The same unless it runs: then it is SPR_E_CONFLICT. */
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
-                               bool *ret_runs, GError **error);
+                               GError **error);
 
 /* What it uses at this moment; an engine before API 1.41 takes some seconds to tell. */
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

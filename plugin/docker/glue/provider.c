@@ -3,6 +3,7 @@
 
 #include "base/tar.h"
 #include "prune/prune.h"
+#include "sandbox/context.h"
 
 #include <dlfcn.h>
 #include <jansson.h>
@@ -46,7 +47,7 @@ static json_t *describe_libraries(void)
 /* Asked anew: that it was there before says nothing. */
 static bool reach(const GlueCall *gc, int *ret_minor, GError **error)
 {
-    DkrClient *client = gc->provider->context.client;
+    DkrClient *client = gc->provider->context->client;
     return dkr_client_answers_now(client, &gc->wait, error) &&
            dkr_client_api_minor(client, &gc->wait, ret_minor, error);
 }
@@ -62,14 +63,14 @@ static bool describe(GlueCall *gc, char **ret_json)
         gc->failure = g_steal_pointer(&why);
         return false;
     }
-    const DkrEndpoint *endpoint = dkr_client_endpoint(gc->provider->context.client);
+    const DkrEndpoint *endpoint = dkr_client_endpoint(gc->provider->context->client);
     json_object_set_new(object, "endpoint", json_string(endpoint->address));
     json_object_set_new(object, "endpointFrom", json_string(endpoint->origin));
-    json_object_set_new(
-        object, "engine",
-        reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor)) : json_null());
+    json_object_set_new(object, "engine",
+                        reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor))
+                                : json_null());
     json_object_set_new(object, "runtimeDir",
-                        json_string(dkr_runtime_directory(gc->provider->context.runtime)));
+                        json_string(dkr_runtime_directory(gc->provider->context->runtime)));
     if (!reached)
         json_object_set_new(
             object, "attention",
@@ -88,8 +89,7 @@ static sprov_status provider_info(sprov_provider *provider, const sprov_call *ca
     GlueCall gc;
     g_autofree char *json = NULL;
     bool ok = glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error) &&
-              glue_check_pointer((const void *)emit, "emit", &gc.failure) &&
-              describe(&gc, &json);
+              glue_check_pointer((const void *)emit, "emit", &gc.failure) && describe(&gc, &json);
     if (ok)
         glue_emit(gc.provider, emit, emit_ctx, json);
     return glue_end(&gc, ok);
@@ -113,7 +113,7 @@ static bool prune(GlueCall *gc, const char *options, sprov_text_fn emit, void *e
     g_autoptr(DkrPruneOptions) parsed = NULL;
     return glue_check_pointer((const void *)emit, "emit", &gc->failure) &&
            dkr_prune_options_parse(options, &parsed, &gc->failure) &&
-           dkr_prune(&gc->provider->context, parsed, &gc->wait, tell, &teller, &gc->failure);
+           dkr_prune(gc->provider->context, parsed, &gc->wait, tell, &teller, &gc->failure);
 }
 
 static sprov_status provider_prune(sprov_provider *provider, const char *options,

@@ -69,19 +69,12 @@ static bool find_use(DkrPruneRun *run, const json_t *inspect, char **ret_use, GE
     return true;
 }
 
-/* One that did not run stays when somebody starts it meanwhile: *ret_use then. */
-static bool remove_container(DkrPruneRun *run, const json_t *inspect, char **ret_use,
-                             GError **error)
+/* One that does not run stays when somebody starts it meanwhile. */
+static bool remove_container(DkrPruneRun *run, const json_t *inspect, GError **error)
 {
-    DkrClient *client = run->context->client;
-    const char *container = text(inspect, "Id");
     bool runs = json_is_true(json_object_get(json_object_get(inspect, "State"), "Running"));
-    if (runs)
-        return dkr_container_remove(client, container, run->wait, NULL, error);
-    if (!dkr_container_remove_idle(client, container, run->wait, &runs, error))
-        return false;
-    *ret_use = runs ? g_strdup("it was started meanwhile") : NULL;
-    return true;
+    return (runs ? dkr_container_remove : dkr_container_remove_idle)(
+        run->context->client, text(inspect, "Id"), run->wait, error);
 }
 
 /* As a destroy does. */
@@ -116,10 +109,8 @@ static bool take(DkrPruneRun *run, const DkrPruneFound *found, const char *conta
         return false;
     if (*ret_use || run->options->dry_run.value)
         return true;
-    if (!remove_container(run, inspect, ret_use, error))
+    if (!remove_container(run, inspect, error))
         return false;
-    if (*ret_use)
-        return true;
     g_hash_table_add(run->removed, g_strdup(container));
     return !found->id || remove_belongings(run, inspect, found->id, error);
 }

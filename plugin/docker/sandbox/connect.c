@@ -256,6 +256,10 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
         return false;
     const char *status = text(json_object_get(inspect, "State"), "Status");
+    bool starts = strcmp(status, "exited") == 0 || strcmp(status, "created") == 0;
+    /* First of all: an engine that misses what is to be mounted says that any file is missing. */
+    if (starts)
+        dkr_socket_plan_restore(context, options, dkr_connect_socket_of(inspect), &socket);
     if (strcmp(status, "created") == 0 && !check_placement(context, inspect, wait, error))
         return false;
     if (strcmp(status, "paused") == 0 && !unpause(context, container, wait, error))
@@ -263,9 +267,8 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (!check_stuck(status, options->id, error) ||
         !check_stays(context, options->id, inspect, wait, error))
         return false;
-    if (strcmp(status, "exited") == 0 || strcmp(status, "created") == 0) {
+    if (starts) {
         json_t *started;
-        dkr_socket_plan_restore(context, options, dkr_connect_socket_of(inspect), &socket);
         if (!dkr_connect_bring_up(context, inspect, wait, &started, error))
             return false;
         json_decref(inspect);

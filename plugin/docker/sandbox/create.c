@@ -54,12 +54,11 @@ static bool may_be_others(const GError *why)
 static void take_back(const Attempt *a, const char *container, const GError *why)
 {
     SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
-    bool runs = false;
     g_autoptr(GError) error = NULL;
-    bool ok = may_be_others(why)
-                  ? dkr_container_remove_idle(a->context->client, container, &wait, &runs, &error)
-                  : dkr_container_remove(a->context->client, container, &wait, NULL, &error);
-    if (runs)
+    bool others = may_be_others(why);
+    bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(
+        a->context->client, container, &wait, &error);
+    if (others && error && error->code == SPR_E_CONFLICT)
         return;
     if (!ok)
         spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "sandbox/files_own.h"
 #include "sandbox/script.h"
+#include "supervised/filecalls.h"
 
 #include <string.h>
 

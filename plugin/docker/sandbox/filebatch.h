@@ -5,8 +5,4 @@
  */
 #pragma once
 
-#include "sandbox/filecalls.h"
-
-/* Stores what became of each in its failure. */
-void dkr_file_write_batch(const DkrContext *context, const DkrLife *life, DkrFileWrite *files,
-                          gsize count, const SprWait *wait);
+#include "sandbox/files.h"

@@ -12,6 +12,8 @@
 #define CLEANUP_LIMIT_MS (30 * 1000)
 #define CLEANUP_TRIES 5
 #define DEFAULT_MODE 0644
+#define LARGE_SIZE (16u << 20)
+#define LARGE_API_MINOR 45
 
 static bool probe(const DkrVenue *venue, const DkrLife *life, const char *path, const char *how,
                   const SprWait *wait, DkrFileFacts *ret_facts, GError **error)
@@ -347,13 +349,26 @@ bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *
            dkr_file_write_probed(venue, life, &facts, path, mode, size, source, wait, error);
 }
 
-bool dkr_file_write_by_archive(const DkrContext *context, const DkrLife *life, const char *path,
-                               guint mode, guint64 size, const DkrSource *source,
-                               const SprWait *wait, bool *ret_done, GError **error)
+/* A large file reaches the container sooner by the engine's own copying than through frames of the
+ * stream: from 1.45 on, where it was measured to be so (26.1: three times, 20.10: not at all). */
+static bool prefers_archive(const DkrContext *context, guint64 size, const SprWait *wait)
+{
+    int api_minor = 0;
+    return size >= LARGE_SIZE && size != G_MAXUINT64 &&
+           dkr_client_api_minor(context->client, wait, &api_minor, NULL) &&
+           api_minor >= LARGE_API_MINOR;
+}
+
+bool dkr_file_write_large(const DkrContext *context, const DkrLife *life, const char *path,
+                          guint mode, guint64 size, const DkrSource *source, const SprWait *wait,
+                          bool *ret_done, GError **error)
 {
     const DkrVenue at = dkr_life_venue(life, context), *venue = &at;
     g_auto(DkrFileFacts) facts = {0};
     g_autoptr(GError) why = NULL;
+    *ret_done = false;
+    if (!prefers_archive(context, size, wait))
+        return true;
     bool found = probe(venue, life, path, "write", wait, &facts, &why);
     *ret_done = found ? dkr_file_is_in_archive(life, &facts) && !dkr_file_must_be_in_place(&facts)
                       : why->code != SPR_E_UNSUPPORTED;

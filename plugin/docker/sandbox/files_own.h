@@ -6,7 +6,7 @@
 
 #include "sandbox/fileplan.h"
 #include "sandbox/files.h"
-#include "sandbox/run.h"
+#include "supervised/run.h"
 
 /* Counts what a source gives. */
 typedef struct {

@@ -5,7 +5,7 @@
 #include "engine/containers.h"
 #include "engine/execs.h"
 #include "sandbox/layout.h"
-#include "sandbox/pool.h"
+#include "supervised/pool.h"
 #include "sandbox/relaypipe.h"
 #include "supervisor/client/files.h"
 
@@ -337,12 +337,20 @@ bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error)
     return true;
 }
 
+static bool dial_again(void *ctx, SprSupervisor *shared, const SprWait *wait,
+                       SprSupervisor **ret_supervisor)
+{
+    const DkrLink *link = ctx;
+    return dkr_direct_dial(link->direct, shared, wait, ret_supervisor, NULL);
+}
+
 SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const SprWait *wait)
 {
     g_mutex_lock(&link->lock);
     bool by_socket = link->by_socket && entry_for(link, "")->supervisor == shared;
     g_mutex_unlock(&link->lock);
-    SprSupervisor *own = by_socket ? dkr_pool_take(link->pool, link->direct, shared, wait) : NULL;
+    SprSupervisor *own =
+        by_socket ? dkr_pool_take(link->pool, dial_again, link, shared, wait) : NULL;
     if (own)
         spr_supervisor_set_on_silence(own, ask_whether_it_can_answer, link);
     return own;

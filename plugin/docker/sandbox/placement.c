@@ -208,7 +208,7 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
     ok = ok && (whole || put_program(context, helper, DKR_SUPERVISOR_BIN_DIRECTORY,
                                      DKR_SUPERVISOR_FILE, none, &placement->program, wait, error));
     SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, CLEANUP_LIMIT_MS);
-    dkr_container_remove(context->client, helper, &cleanup, NULL, NULL);
+    dkr_container_remove(context->client, helper, &cleanup, NULL);
     return ok;
 }
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "sandbox/run.h"
+#include "supervised/run.h"
 
 /* /bin/sh -c script with args as $1, $2, ..., which may be any bytes. g_strfreev() it. */
 char **dkr_script_argv(const char *script, const char *const *args);

@@ -97,7 +97,7 @@ static bool make_subpath(const DkrContext *context, const DkrMount *mount, const
         return false;
     bool ok = make_steps(context, helper, mount->subpath, user, wait, error);
     SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, LOOK_LIMIT_MS);
-    dkr_container_remove(context->client, helper, &cleanup, NULL, NULL);
+    dkr_container_remove(context->client, helper, &cleanup, NULL);
     return ok;
 }
 
@@ -124,7 +124,7 @@ static bool is_missing(const DkrContext *context, const DkrMount *mount, const c
     if (!dkr_placement_helper(context, mount->source, image, wait, &helper, NULL))
         return false;
     bool known = is_there(context, helper, path, wait, &there, NULL);
-    dkr_container_remove(context->client, helper, wait, NULL, NULL);
+    dkr_container_remove(context->client, helper, wait, NULL);
     return known && !there;
 }
 
