@@ -22,7 +22,6 @@ static guint64 stat_field(pid_t pid, guint field)
     return g_strv_length(fields) > field ? g_ascii_strtoull(fields[field], NULL, 10) : 0;
 }
 
-
 guint64 spr_proc_start_time(pid_t pid)
 {
     return stat_field(pid, START_TIME_FIELD);

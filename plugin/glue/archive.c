@@ -151,8 +151,8 @@ static bool attempt_put(void *ctx, DkrLife *life, GError **error)
 {
     Put *put = ctx;
     DkrSource source = glue_source(&put->source);
-    return dkr_files_put(put->gc->sandbox->context, life, put->request.directory,
-                         put->request.user, &source, &put->gc->wait, error);
+    return dkr_files_put(put->gc->sandbox->context, life, put->request.directory, put->request.user,
+                         &source, &put->gc->wait, error);
 }
 
 static bool put_may_repeat(void *ctx)
@@ -205,8 +205,8 @@ static bool attempt_get(void *ctx, DkrLife *life, GError **error)
 {
     Get *get = ctx;
     DkrSink sink = glue_sink(&get->sink);
-    return dkr_files_get(get->gc->sandbox->context, life, get->request.path, &sink,
-                         &get->gc->wait, error);
+    return dkr_files_get(get->gc->sandbox->context, life, get->request.path, &sink, &get->gc->wait,
+                         error);
 }
 
 static bool get_may_repeat(void *ctx)

@@ -52,8 +52,8 @@ static bool work(Call *call, bool (*attempt)(void *ctx, DkrLife *life, GError **
 static bool attempt_stat(void *ctx, DkrLife *life, GError **error)
 {
     Call *call = ctx;
-    return dkr_files_stat(call->gc.sandbox->context, life, call->path, call->flags, emit_json,
-                          call, &call->gc.wait, error);
+    return dkr_files_stat(call->gc.sandbox->context, life, call->path, call->flags, emit_json, call,
+                          &call->gc.wait, error);
 }
 
 static sprov_status files_stat(sprov_sandbox *sandbox, const char *path, uint32_t flags,
@@ -70,8 +70,8 @@ static sprov_status files_stat(sprov_sandbox *sandbox, const char *path, uint32_
 static bool attempt_list(void *ctx, DkrLife *life, GError **error)
 {
     Call *call = ctx;
-    return dkr_files_list(call->gc.sandbox->context, life, call->path, call->flags, emit_json,
-                          call, &call->gc.wait, error);
+    return dkr_files_list(call->gc.sandbox->context, life, call->path, call->flags, emit_json, call,
+                          &call->gc.wait, error);
 }
 
 static sprov_status files_list(sprov_sandbox *sandbox, const char *path, uint32_t flags,

@@ -73,8 +73,7 @@ static sprov_status processes_list(sprov_sandbox *sandbox, const sprov_call *cal
 static bool find_in(void *ctx, DkrLife *life, GError **error)
 {
     Visit *v = ctx;
-    return dkr_process_find(v->gc->sandbox->context, life, v->id, &v->gc->wait, &v->process,
-                            error);
+    return dkr_process_find(v->gc->sandbox->context, life, v->id, &v->gc->wait, &v->process, error);
 }
 
 static bool find_process(Visit *v, sprov_process **ret_process)

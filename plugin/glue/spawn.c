@@ -66,8 +66,7 @@ static bool attempt(void *ctx, DkrLife *life, GError **error)
                       .retain_bytes = retained(spawn),
                       .feeds_stdin = spawn->request.stdin_mode == SPROV_STDIN_PIPE,
                       .holds = spawn->request.overflow == SPROV_OVERFLOW_HOLD};
-    return dkr_process_spawn(gc->sandbox->context, life, &asked, &gc->wait, &spawn->process,
-                             error);
+    return dkr_process_spawn(gc->sandbox->context, life, &asked, &gc->wait, &spawn->process, error);
 }
 
 /* Asked only when the life is over, and what was started in it with it. */

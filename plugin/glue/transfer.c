@@ -78,8 +78,7 @@ static bool write_attempt(void *ctx, DkrLife *life, GError **error)
                          .mode = write->request.mode,
                          .size = write->source.source.size,
                          .source = glue_source(&write->source)};
-    bool ok =
-        dkr_files_write(write->gc->sandbox->context, life, &file, 1, &write->gc->wait, error);
+    bool ok = dkr_files_write(write->gc->sandbox->context, life, &file, 1, &write->gc->wait, error);
     dkr_file_write_clear(&file);
     return ok;
 }

@@ -200,8 +200,8 @@ bool dkr_process_find(const DkrContext *context, DkrLife *life, const char *name
         return fail_unknown(name, error);
     if (!spr_process_find(supervisor, id, wait, &info, error))
         return false;
-    *ret_process = process_new(context, life, user ? user + 1 : NULL,
-                               make_name(supervisor, id, user));
+    *ret_process =
+        process_new(context, life, user ? user + 1 : NULL, make_name(supervisor, id, user));
     (*ret_process)->on_terminal = info.on_terminal;
     return true;
 }

@@ -48,8 +48,7 @@ static bool list(DkrClient *client, const char *filter, const char *value, const
 {
     json_auto_t *filters = json_pack("{s:[s]}", filter, value);
     if (!filters)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
-                        "the sandbox's id is not UTF-8");
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8", "the sandbox's id is not UTF-8");
     char *text = json_dumps(filters, JSON_COMPACT);
     g_autofree char *escaped = spr_url_escape(text);
     free(text);

@@ -121,8 +121,8 @@ static sprov_status provider_prune(sprov_provider *provider, const char *options
                                    sprov_error *error)
 {
     GlueCall gc;
-    bool ok = glue_begin_provider(&gc, provider, call, -1, error) &&
-              prune(&gc, options, emit, emit_ctx);
+    bool ok =
+        glue_begin_provider(&gc, provider, call, -1, error) && prune(&gc, options, emit, emit_ctx);
     return glue_end(&gc, ok);
 }
 

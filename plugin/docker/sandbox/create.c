@@ -56,8 +56,8 @@ static void take_back(const Attempt *a, const char *container, const GError *why
     SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
     g_autoptr(GError) error = NULL;
     bool others = may_be_others(why);
-    bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(
-        a->context->client, container, &wait, &error);
+    bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(a->context->client,
+                                                                          container, &wait, &error);
     if (others && error && error->code == SPR_E_CONFLICT)
         return;
     if (!ok)

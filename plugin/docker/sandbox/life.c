@@ -30,7 +30,8 @@ static char **archive_mounts(json_t *mounts)
 
 static bool is_of_reference(const json_t *labels)
 {
-    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 && !text(labels, DKR_LABEL_VERSION);
+    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 &&
+           !text(labels, DKR_LABEL_VERSION);
 }
 
 /* Its label tells whether a supervisor is in it and how it was started. What the reference made has

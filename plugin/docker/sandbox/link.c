@@ -14,7 +14,7 @@
 #define OPEN_LIMIT_MS (30 * 1000)  /* for the engine to run the relay, */
 #define HELLO_LIMIT_MS (10 * 1000) /* and then for the supervisor to greet */
 #define ASK_MS 2000
-#define USERS_MOST 256     /* that are looked for */
+#define USERS_MOST 256    /* that are looked for */
 #define BOOT_LIMIT_MS 500 /* the engine says that the container runs: it dials within this */
 
 /* The connection of one user. */
@@ -145,7 +145,7 @@ static bool greet(const DkrLink *link, const SprPipe *pipe, const SprWait *wait,
     SprWait limited = spr_wait_within(wait, HELLO_LIMIT_MS);
     g_autoptr(GError) why = NULL;
     if ((link->is_visit ? spr_supervisor_visit : spr_supervisor_open)(pipe, &limited,
-                                                                       ret_supervisor, &why))
+                                                                      ret_supervisor, &why))
         return true;
     if (why->code != SPR_E_TIMEOUT || spr_wait_is_over(wait)) {
         g_propagate_error(error, g_steal_pointer(&why));

@@ -14,9 +14,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NAME_BYTES 8    /* of folders and of sockets */
-#define ENGINE_DIGITS 8 /* of a folder's name, the same for all of one engine; others are random   \
-                         */
+#define NAME_BYTES 8 /* of folders and of sockets */
+#define ENGINE_DIGITS                                                                              \
+    8 /* of a folder's name, the same for all of one engine; others are random                     \
+       */
 #define LONGEST_TAIL (2 * (1 + 2 * NAME_BYTES)) /* "/FOLDER/SOCKET" */
 #define LONGEST_PATH (sizeof((struct sockaddr_un *)0)->sun_path - 1)
 
@@ -129,7 +130,8 @@ static DIR *open_folder(const char *folder)
 bool dkr_runtime_remove_folder(const char *folder)
 {
     g_autofree char *directory = g_path_get_dirname(folder);
-    DIR *dir = is_folder_path(folder) && spr_directory_is_private(directory) ? open_folder(folder) : NULL;
+    DIR *dir =
+        is_folder_path(folder) && spr_directory_is_private(directory) ? open_folder(folder) : NULL;
     if (!dir)
         return !g_file_test(folder, G_FILE_TEST_EXISTS);
     for (struct dirent *entry; (entry = readdir(dir));)
@@ -143,7 +145,8 @@ bool dkr_runtime_remove_folder(const char *folder)
 char **dkr_runtime_folders(const DkrRuntime *runtime)
 {
     g_autoptr(GStrvBuilder) found = g_strv_builder_new();
-    DIR *dir = spr_directory_is_private(runtime->directory) ? open_folder(runtime->directory) : NULL;
+    DIR *dir =
+        spr_directory_is_private(runtime->directory) ? open_folder(runtime->directory) : NULL;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         g_autofree char *folder = g_build_filename(runtime->directory, entry->d_name, NULL);
         if (g_str_has_prefix(entry->d_name, runtime->engine) && is_folder_path(folder))
