@@ -49,6 +49,9 @@ static void collect(GOptionEntry *entries, HsCli *cli, Raw *raw, const HsCommand
         {HS_OPT_COMMAND | HS_OPT_SECRET,
          {"secret", 0, 0, LIST, &cli->secrets, "a value that no inspect and no image shows",
           "NAME=env:VAR|file:PATH"}},
+        {HS_OPT_COMMAND | HS_OPT_SECRET,
+         {"login", 0, 0, LIST, &cli->logins, "where USER:PASSWORD for a registry's images lies",
+          "REGISTRY=env:VAR|file:PATH"}},
         {0,
          {"log-level", 0, 0, TEXT, &raw->log_level,
           "error, warning, info or debug (warning), on standard error", "LEVEL"}},
@@ -221,6 +224,7 @@ void hs_cli_clear(HsCli *cli)
     g_strfreev(cli->argv);
     g_strfreev(cli->env);
     g_strfreev(cli->secrets);
+    g_strfreev(cli->logins);
     g_strfreev(cli->rest);
     *cli = (HsCli){0};
 }

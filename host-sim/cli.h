@@ -33,8 +33,8 @@ enum {
     HS_OPT_ID = 1u << 2,       /* --id */
     HS_OPT_IDS = 1u << 3,      /* --id more than once, and ids as plain arguments */
     HS_OPT_PLAIN = 1u << 6,    /* plain arguments may stand in place of the command */
-    HS_OPT_SECRET = 1u << 7,   /* --secret */
-    HS_OPT_COMMAND = 1u << 4   /* -c --env --cwd --user --timeout --secret, and -- ARGV... */
+    HS_OPT_SECRET = 1u << 7,   /* --secret --login */
+    HS_OPT_COMMAND = 1u << 4 /* -c --env --cwd --user --timeout --secret --login, and -- ARGV... */
 };
 
 typedef struct HsCommand {
@@ -59,6 +59,7 @@ typedef struct {
     char *cwd;
     char *user;
     char **secrets;
+    char **logins;
     gint64 timeout_ms; /* 0 when not given, -1 for no limit */
     sprov_log_level log_level;
     gboolean log_json;

@@ -89,8 +89,7 @@ static bool step(Attach *a, GError **error)
         {.fd = a->on_terminal ? hs_terminal_size_fd() : -1, .events = POLLIN},
     };
     if (poll(fds, G_N_ELEMENTS(fds), pending ? RETRY_MS : -1) < 0)
-        return errno == EINTR ||
-               hs_fail(error, SPROV_E_IO, "cannot wait: %s", g_strerror(errno));
+        return errno == EINTR || hs_fail(error, SPROV_E_IO, "cannot wait: %s", g_strerror(errno));
     if (fds[0].revents)
         return hs_fail(error, SPROV_E_CANCELLED, "detached by a signal");
     if (fds[1].revents && !pass_output(a, SPROV_STREAM_OUT, &a->out, &a->out_open, error))
@@ -176,9 +175,10 @@ const HsCommand hs_cmd_attach = {
     .name = "attach",
     .usage = "--id ID (PROCESS | -c COMMAND | -- ARGV...)",
     .summary = "use a process of a sandbox from this terminal",
-    .about = "Connects this terminal to a spawned process, or to a command that it spawns first:\n"
-             "on a terminal of its own where host-sim has one, else on three pipes. Ctrl-] lets go\n"
-             "of a process on a terminal, which then runs on; so does any signal.",
+    .about =
+        "Connects this terminal to a spawned process, or to a command that it spawns first:\n"
+        "on a terminal of its own where host-sim has one, else on three pipes. Ctrl-] lets go\n"
+        "of a process on a terminal, which then runs on; so does any signal.",
     .notes = "Exit codes:\n"
              "  the process's own; 124 when its timeout passed, 0 after Ctrl-]\n"
              "  125  the provider or its engine failed, or the command line is wrong\n"

@@ -23,10 +23,9 @@ typedef struct {
 
 static bool need_archive(const HsSession *session, GError **error)
 {
-    return session->lib->archive || hs_fail(error, SPROV_E_UNSUPPORTED,
-                                            "the provider has no " SPROV_EXT_ARCHIVE);
+    return session->lib->archive ||
+           hs_fail(error, SPROV_E_UNSUPPORTED, "the provider has no " SPROV_EXT_ARCHIVE);
 }
-
 
 /* Both commands name one sandbox and one path in it. */
 static bool take_path(const HsCommand *self, const HsCli *cli, Transfer *transfer, int *ret_exit)
@@ -165,9 +164,10 @@ const HsCommand hs_cmd_get = {
     .name = "get",
     .usage = "--id ID PATH",
     .summary = "copy a directory out of a sandbox, as a tar archive",
-    .about = "Packs a directory of the sandbox with all below it, or one file, as a tar archive on\n"
-             "standard output or in FILE, which appears only when it is whole. Names begin with the\n"
-             "last part of PATH. A sandbox that is stopped is started again; none is created.",
+    .about =
+        "Packs a directory of the sandbox with all below it, or one file, as a tar archive on\n"
+        "standard output or in FILE, which appears only when it is whole. Names begin with the\n"
+        "last part of PATH. A sandbox that is stopped is started again; none is created.",
     .notes = HS_EXIT_CODES "  141  nobody reads the output any more\n"
                            "\n"
                            "Example:\n"
@@ -285,9 +285,10 @@ const HsCommand hs_cmd_put = {
     .name = "put",
     .usage = "--id ID DIRECTORY",
     .summary = "unpack a tar archive in a sandbox",
-    .about = "Unpacks the tar archive on standard input, or in FILE, into a directory of the sandbox,\n"
-             "which is made if need be. An archive with a name or link that leads out of it is\n"
-             "refused there. A sandbox that is stopped is started again; none is created.",
+    .about =
+        "Unpacks the tar archive on standard input, or in FILE, into a directory of the sandbox,\n"
+        "which is made if need be. An archive with a name or link that leads out of it is\n"
+        "refused there. A sandbox that is stopped is started again; none is created.",
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
                            "  tar c src Makefile | host-sim put --id work project",

@@ -110,6 +110,25 @@ static void show(json_t *about, bool as_json, GError **error)
     hs_print(page, error);
 }
 
+/* What is known of one sandbox. */
+static bool sandbox_work(HsSession *session, sprov_sandbox *sandbox, void *data, int *ret_exit,
+                         GError **error)
+{
+    const gboolean *as_json = data;
+    sprov_call call = hs_session_call(session, 0);
+    sprov_error failure = SPROV_INIT(sprov_error);
+    if (!hs_session_need_lifecycle(session, error) ||
+        !hs_session_check_there(session, sandbox, hs_cli_id(session->cli), error))
+        return false;
+    json_t *about = json_object();
+    sprov_status status = session->lib->lifecycle->info(sandbox, &call, on_info, about, &failure);
+    bool ok = status == SPROV_OK || hs_fail_call(error, status, &failure);
+    if (ok)
+        show(about, *as_json, error);
+    json_decref(about);
+    return ok;
+}
+
 /* A provider that loads but does not open is still described before its error is told. */
 static int info(const HsCommand *self, char **argv)
 {
@@ -128,6 +147,8 @@ static int info(const HsCommand *self, char **argv)
         g_free(cli.provider);
         cli.provider = g_strdup(cli.rest[0]);
     }
+    if (hs_cli_id(&cli))
+        return hs_session_work(self, &cli, hs_cli_id(&cli), sandbox_work, &as_json);
     HsSession session;
     GError *error = NULL;
     bool is_open = hs_session_open(&session, self, &cli, &error);
@@ -143,16 +164,20 @@ static int info(const HsCommand *self, char **argv)
 
 const HsCommand hs_cmd_info = {
     .name = "info",
-    .usage = "[PROVIDER]",
-    .summary = "tell what a provider is and which libraries it really uses",
-    .about = "Loads a provider and tells what it says of itself: its version and ABI, the\n"
-             "extensions it has, and, if it can tell, its engine and the file that each of its\n"
-             "libraries was really loaded from. An engine that does not answer is a line of the\n"
-             "answer (\"problem\"), not an error.",
+    .usage = "[PROVIDER] [--id ID]",
+    .summary = "tell what a provider, or a sandbox of it, is",
+    .about =
+        "Loads a provider and tells what it says of itself: its version and ABI, the\n"
+        "extensions it has, and, if it can tell, its engine and the file that each of its\n"
+        "libraries was really loaded from. An engine that does not answer is a line of the\n"
+        "answer (\"problem\"), not an error.\n"
+        "With --id it tells of that sandbox: its state, image and limits, what it uses at this\n"
+        "moment, how commands reach it, and its instructions for an agent. Nothing is started.",
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
-                           "  host-sim info build/plugin/docker/docker.so",
-    .options = HS_OPT_PROVIDER,
+                           "  host-sim info build/plugin/docker/docker.so\n"
+                           "  host-sim info --id work --json | jq .usage",
+    .options = HS_OPT_PROVIDER | HS_OPT_OPTIONS | HS_OPT_ID,
     .usage_exit = HS_EXIT_USAGE,
     .run = info,
 };

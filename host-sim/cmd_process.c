@@ -21,8 +21,8 @@ static bool parse(HsCli *cli, const HsCommand *self, const GOptionEntry *extra, 
     if (!hs_cli_id(cli))
         *ret_exit = hs_cli_misuse(self, "--id is missing; host-sim ls lists the sandboxes");
     else if (n < least)
-        *ret_exit = hs_cli_misuse(self, "which process? host-sim ps --id %s lists them",
-                                  hs_cli_id(cli));
+        *ret_exit =
+            hs_cli_misuse(self, "which process? host-sim ps --id %s lists them", hs_cli_id(cli));
     else if (n > most)
         *ret_exit = hs_cli_misuse(self, "what is \"%s\"?", cli->rest[most]);
     else
@@ -32,14 +32,16 @@ static bool parse(HsCli *cli, const HsCommand *self, const GOptionEntry *extra, 
 
 /* ------------------------------------------------------------------------- ps */
 
-static const HsColumn columns[] = {
-    {"PROCESS", "id"}, {"PID", "pid"}, {"RUNNING", "running"}, {"EXIT", "exitCode"},
-    {"COMMAND", "command"}, {NULL}};
+static const HsColumn columns[] = {{"PROCESS", "id"},      {"PID", "pid"},
+                                   {"RUNNING", "running"}, {"EXIT", "exitCode"},
+                                   {"COMMAND", "command"}, {NULL}};
 
 static bool ps_work(HsSession *session, sprov_sandbox *sandbox, void *data, int *ret_exit,
                     GError **error)
 {
     const gboolean *as_json = data;
+    if (!hs_session_check_there(session, sandbox, hs_cli_id(session->cli), error))
+        return false;
     json_t *found = json_array();
     bool listed = hs_process_list(session, sandbox, found, error);
     g_autofree char *text = *as_json ? hs_table_lines(found) : hs_table(found, columns);
@@ -79,7 +81,8 @@ const HsCommand hs_cmd_ps = {
 /* ----------------------------------------------------------------------- kill */
 
 typedef struct {
-    gint signal;
+    char *signal_name;
+    int signal;
     gboolean tree, group, leader;
     char *grace;
     gint64 grace_ms;
@@ -126,7 +129,8 @@ static int kill_processes(const HsCommand *self, char **argv)
     g_autoptr(GError) error = NULL;
     int exit_code = 0;
     const GOptionEntry extra[] = {
-        {"signal", 's', 0, G_OPTION_ARG_INT, &options.signal, "signal to send, 1 to 64 (9)", "N"},
+        {"signal", 's', 0, G_OPTION_ARG_STRING, &options.signal_name,
+         "signal to send, as TERM, SIGTERM or 15 (KILL)", "SIGNAL"},
         {"tree", 0, 0, G_OPTION_ARG_NONE, &options.tree,
          "to everything the command started (so it is)", NULL},
         {"group", 0, 0, G_OPTION_ARG_NONE, &options.group, "to its process group", NULL},
@@ -137,8 +141,11 @@ static int kill_processes(const HsCommand *self, char **argv)
     };
     bool parsed = parse(&cli, self, extra, 1, G_MAXUINT, argv, &exit_code);
     g_autofree char *grace = options.grace;
+    g_autofree char *signal_name = options.signal_name;
     if (!parsed)
         return exit_code;
+    if (signal_name && !hs_parse_signal(signal_name, &options.signal, &error))
+        return hs_cli_misuse(self, "--signal: %s", error->message);
     if (options.tree + options.group + options.leader > 1)
         return hs_cli_misuse(self, "--tree, --group and --leader exclude each other");
     if (grace && !hs_parse_seconds(grace, &options.grace_ms, &error))
@@ -155,7 +162,7 @@ const HsCommand hs_cmd_kill = {
     .notes = HS_EXIT_CODES "\n"
                            "Examples:\n"
                            "  host-sim kill --id work 3\n"
-                           "  host-sim kill --id work --signal 15 --grace 10 3",
+                           "  host-sim kill --id work --signal TERM --grace 10 3",
     .options = HS_OPT_PROVIDER | HS_OPT_OPTIONS | HS_OPT_ID,
     .usage_exit = HS_EXIT_USAGE,
     .run = kill_processes,
@@ -214,7 +221,8 @@ const HsCommand hs_cmd_logs = {
     .usage = "--id ID PROCESS",
     .summary = "print what a process of a sandbox has printed",
     .about = "Prints the output of a spawned process from the oldest byte that is kept, 1 MiB\n"
-             "unless it was spawned otherwise.",
+             "unless it was spawned otherwise; how many were dropped before is told on standard\n"
+             "error.",
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
                            "  host-sim logs --id work -f 3",

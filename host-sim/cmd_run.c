@@ -7,14 +7,15 @@
 static const char about[] =
     "Starts a sandbox, runs one command in it and removes the sandbox. The command's\n"
     "two streams become those of host-sim; standard input is passed on unless it is a\n"
-    "terminal. A sandbox that existed before (an \"id\" of yours) is used and kept.";
+    "terminal. It removes only a sandbox that it made: one that was there before (an id of\n"
+    "yours) is used and kept.";
 
 static const char notes[] =
     "Exit codes:\n"
     "  the command's own; 126 when it is not executable, 127 when it is missing\n"
     "  124  its timeout passed and it was ended\n"
     "  125  the provider or its engine failed, or the command line is wrong\n"
-    "  130  SIGINT (143 SIGTERM, 129 SIGHUP): it was ended, and the sandbox removed\n"
+    "  130  SIGINT (143 SIGTERM, 129 SIGHUP): it was ended, and a sandbox that it made removed\n"
     "  141  nobody reads its output any more\n"
     "\n"
     "Examples:\n"

@@ -1,6 +1,5 @@
 #include "commands.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 #include "error.h"
@@ -55,7 +54,7 @@ const HsCommand hs_cmd_start = {
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
                            "  host-sim start --id work --options '{\"memory\":536870912}'",
-    .options = HS_OPT_PROVIDER | HS_OPT_OPTIONS | HS_OPT_ID,
+    .options = HS_OPT_PROVIDER | HS_OPT_OPTIONS | HS_OPT_ID | HS_OPT_SECRET,
     .usage_exit = HS_EXIT_USAGE,
     .run = start,
 };
@@ -179,28 +178,13 @@ static void each_of(HsSession *session, char **ids, EachFn each, GError **error)
     }
 }
 
-static void on_info(void *ctx, const char *text, size_t size)
-{
-    bool *is_there = ctx;
-    json_t *info = json_loadb(text, size, 0, NULL);
-    const char *status = json_string_value(json_object_get(info, "status"));
-    *is_there = g_strcmp0(status, "pending") != 0;
-    json_decref(info);
-}
-
-/* To a provider, stopping what was never created is success; to who mistyped an id it is not. */
 static bool stop_one(HsSession *session, sprov_sandbox *sandbox, const char *id, GError **error)
 {
-    const sprov_ext_lifecycle *lifecycle = session->lib->lifecycle;
-    bool is_there = true;
     sprov_call call = hs_session_call(session, 0);
     sprov_error failure = SPROV_INIT(sprov_error);
-    sprov_status status = lifecycle->info(sandbox, &call, on_info, &is_there, &failure);
-    if (status == SPROV_OK && !is_there)
-        return hs_fail(error, SPROV_E_NOT_FOUND, "no sandbox %s; host-sim ls lists those there are",
-                       id);
-    if (status == SPROV_OK)
-        status = lifecycle->stop(sandbox, &call, &failure);
+    if (!hs_session_check_there(session, sandbox, id, error))
+        return false;
+    sprov_status status = session->lib->lifecycle->stop(sandbox, &call, &failure);
     return status == SPROV_OK || hs_fail_call(error, status, &failure);
 }
 

@@ -75,23 +75,6 @@ static bool read_definition(const char *file, char **ret_text, GError **error)
 
 /* ---------------------------------------------------------------------------- build */
 
-/* The member of {"repository": {...}}, borrowed, or NULL. */
-static json_t *repository_of(json_t *definition)
-{
-    json_t *repository = json_object_get(definition, "repository");
-    return json_is_object(repository) ? repository : NULL;
-}
-
-/* A repository is reached by this host's access, with the secret GH_TOKEN where there is one. */
-static void offer_repository(HsSession *session, const char *definition)
-{
-    json_t *object = json_loads(definition, 0, NULL);
-    const char *url = json_string_value(json_object_get(repository_of(object), "cloneUrl"));
-    if (url)
-        hs_services_offer_repository(&session->services, url);
-    json_decref(object);
-}
-
 typedef struct {
     const char *file;
     bool force;
@@ -104,7 +87,9 @@ static bool build(HsSession *session, Build *what, GError **error)
     g_autofree char *definition = NULL;
     if (!read_definition(what->file, &definition, error))
         return false;
-    offer_repository(session, definition);
+    json_t *object = json_loads(definition, 0, NULL);
+    hs_services_offer_repository(&session->services, object);
+    json_decref(object);
     sprov_template_request request = SPROV_INIT(sprov_template_request);
     request.force = what->force;
     request.definition = definition;
@@ -115,8 +100,8 @@ static bool build(HsSession *session, Build *what, GError **error)
     call.progress_ctx = &what->progress;
     sprov_template_result result = SPROV_INIT(sprov_template_result);
     sprov_error failure = SPROV_INIT(sprov_error);
-    sprov_status status = session->lib->api->build_template(session->provider, &request, &call,
-                                                            &result, &failure);
+    sprov_status status =
+        session->lib->api->build_template(session->provider, &request, &call, &result, &failure);
     if (status != SPROV_OK)
         return hs_fail_call(error, status, &failure);
     g_autofree char *line = g_strdup_printf("%s\n", result.id);
@@ -162,10 +147,11 @@ const HsCommand hs_cmd_build = {
     .name = "build",
     .usage = "TEMPLATE.json",
     .summary = "build a template, or find it built",
-    .about = "Builds the template that the file defines and prints its id on standard output; the\n"
-             "progress goes to standard error. One that is built already is only looked up. The\n"
-             "file may also name a repository, {\"repository\": {\"cloneUrl\": ...}}; a private one is\n"
-             "read with the secret GH_TOKEN.",
+    .about =
+        "Builds the template that the file defines and prints its id on standard output; the\n"
+        "progress goes to standard error. One that is built already is only looked up. The\n"
+        "file may also name a repository, {\"repository\": {\"cloneUrl\": ...}}; a private one is\n"
+        "read with the secret GH_TOKEN.",
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
                            "  id=$(host-sim build --secret TOKEN=env:TOKEN template.json)\n"
@@ -181,6 +167,13 @@ static void take_text(void *ctx, const char *text, size_t size)
 {
     g_string_append_len(ctx, text, (gssize)size);
     g_string_append_c(ctx, '\n');
+}
+
+/* The member of {"repository": {...}}, borrowed, or NULL. */
+static json_t *repository_of(json_t *definition)
+{
+    json_t *repository = json_object_get(definition, "repository");
+    return json_is_object(repository) ? repository : NULL;
 }
 
 /* A repository is described at a commit, which --sha may name. */
@@ -215,8 +208,7 @@ static bool describe(HsSession *session, const char *file, const char *sha, GErr
         return false;
     sprov_status status =
         templates->describe(session->provider, definition, take_text, text, &failure);
-    return status == SPROV_OK ? hs_print(text->str, error)
-                              : hs_fail_call(error, status, &failure);
+    return status == SPROV_OK ? hs_print(text->str, error) : hs_fail_call(error, status, &failure);
 }
 
 static int run_template(const HsCommand *self, char **argv)
@@ -245,9 +237,10 @@ const HsCommand hs_cmd_template = {
     .name = "template",
     .usage = "describe FILE.json",
     .summary = "tell what a template's definition comes to",
-    .about = "Prints one JSON object with the template's id, its Dockerfile, the directory it ends\n"
-             "in, the names of its secrets and the schema version. Needs no engine. A file may also\n"
-             "hold a repository with its cloneUrl, which is described as a public one.",
+    .about =
+        "Prints one JSON object with the template's id, its Dockerfile, the directory it ends\n"
+        "in, the names of its secrets and the schema version. Needs no engine. A file may also\n"
+        "hold a repository with its cloneUrl, which is described as a public one.",
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
                            "  host-sim template describe template.json | jq -r .dockerfile",

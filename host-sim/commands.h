@@ -14,6 +14,7 @@ extern const HsCommand hs_cmd_stop;
 extern const HsCommand hs_cmd_rm;
 extern const HsCommand hs_cmd_ls;
 extern const HsCommand hs_cmd_prune;
+extern const HsCommand hs_cmd_cp;
 extern const HsCommand hs_cmd_read;
 extern const HsCommand hs_cmd_write;
 extern const HsCommand hs_cmd_get;

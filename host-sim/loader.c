@@ -39,11 +39,28 @@ static const char *const files_members[] = {"stat",   "list",   "make_directory"
                                             "remove", "rename", NULL};
 ASSERT_TABLE(sprov_ext_files, rename, files_members);
 
-static const char *const templates_members[] = {
-    "describe", "resolve_repository", "list", "dispose", "create_template", "keep_template",
-    "release_template", "from", "set_workdir", "set_envs", "run_cmd", "run_with_secrets",
-    "apt_install", "pip_install", "npm_install", "definition", "dockerfile", "template_id",
-    "workdir", "secret_names", "create_sandbox", NULL};
+static const char *const templates_members[] = {"describe",
+                                                "resolve_repository",
+                                                "list",
+                                                "dispose",
+                                                "create_template",
+                                                "keep_template",
+                                                "release_template",
+                                                "from",
+                                                "set_workdir",
+                                                "set_envs",
+                                                "run_cmd",
+                                                "run_with_secrets",
+                                                "apt_install",
+                                                "pip_install",
+                                                "npm_install",
+                                                "definition",
+                                                "dockerfile",
+                                                "template_id",
+                                                "workdir",
+                                                "secret_names",
+                                                "create_sandbox",
+                                                NULL};
 ASSERT_TABLE(sprov_ext_templates, create_sandbox, templates_members);
 
 static const char *const provider_members[] = {"info", "prune", NULL};

@@ -10,11 +10,11 @@
 #include "values.h"
 
 static const HsCommand *const commands[] = {
-    &hs_cmd_run,    &hs_cmd_start,    &hs_cmd_clone,     &hs_cmd_exec, &hs_cmd_stop,
-    &hs_cmd_rm,     &hs_cmd_ls,       &hs_cmd_ps,        &hs_cmd_kill, &hs_cmd_logs,
-    &hs_cmd_attach, &hs_cmd_read,     &hs_cmd_write,     &hs_cmd_get,  &hs_cmd_put,
-    &hs_cmd_build,  &hs_cmd_template, &hs_cmd_templates, &hs_cmd_prune, &hs_cmd_info,
-    &hs_cmd_check,  &hs_cmd_fuzz,
+    &hs_cmd_run,    &hs_cmd_start, &hs_cmd_clone,    &hs_cmd_exec,      &hs_cmd_stop,
+    &hs_cmd_rm,     &hs_cmd_ls,    &hs_cmd_ps,       &hs_cmd_kill,      &hs_cmd_logs,
+    &hs_cmd_attach, &hs_cmd_cp,    &hs_cmd_read,     &hs_cmd_write,     &hs_cmd_get,
+    &hs_cmd_put,    &hs_cmd_build, &hs_cmd_template, &hs_cmd_templates, &hs_cmd_prune,
+    &hs_cmd_info,   &hs_cmd_check, &hs_cmd_fuzz,
 };
 
 static const char help_head[] =

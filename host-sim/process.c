@@ -85,10 +85,15 @@ bool hs_process_pass(HsSession *session, sprov_process *process, sprov_stream st
 {
     char buffer[32768];
     size_t count = 0;
+    uint64_t wanted = offset ? *offset : 0;
     sprov_call call = hs_session_call(session, call_flags);
     sprov_error failure = SPROV_INIT(sprov_error);
     sprov_status status = session->lib->processes->read(process, stream, offset, buffer,
                                                         sizeof buffer, &count, &call, &failure);
+    if (status == SPROV_OK && offset && *offset - count > wanted)
+        hs_log(&session->services, SPROV_LOG_WARNING,
+               "%" G_GUINT64_FORMAT " bytes of output are not kept any more and left out here",
+               *offset - count - wanted);
     *ret_again = status == SPROV_E_WOULD_BLOCK;
     *ret_end = status == SPROV_OK && count == 0;
     if (*ret_again || *ret_end)

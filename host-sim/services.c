@@ -141,8 +141,8 @@ void hs_report(const HsServices *services, const GError *error)
 
 /* -------------------------------------------------------------------- secrets */
 
-/* Where --secret NAME=env:VARIABLE or NAME=file:PATH says that a value lies. It is fetched each
- * time it is asked for and never kept. */
+/* Where NAME=env:VARIABLE or NAME=file:PATH says that a value lies. It is fetched each time it is
+ * asked for and never kept. */
 typedef struct {
     char *name;
     char *from;
@@ -157,35 +157,46 @@ static void secret_free(void *data)
     g_free(secret);
 }
 
-static bool add_secret(HsServices *services, const char *text, GError **error)
+/* option is the one that text came with, for messages. */
+static bool add_secret(GPtrArray *into, const char *option, const char *text, GError **error)
 {
     const char *equals = strchr(text, '=');
     bool is_env = equals && g_str_has_prefix(equals + 1, "env:");
     bool is_file = equals && g_str_has_prefix(equals + 1, "file:");
     if (!equals || equals == text || (!is_env && !is_file))
         return hs_fail(error, HS_USAGE,
-                       "--secret wants NAME=env:VARIABLE or NAME=file:PATH (the value itself does "
-                       "not belong on a command line)");
+                       "%s wants NAME=env:VARIABLE or NAME=file:PATH (the value itself does "
+                       "not belong on a command line)",
+                       option);
     HsSecret *secret = g_new0(HsSecret, 1);
     secret->name = g_strndup(text, (gsize)(equals - text));
     secret->from = g_strdup(equals + (is_env ? 5 : 6));
     secret->is_file = is_file;
-    g_ptr_array_add(services->secrets, secret);
-    g_ptr_array_add(services->secret_names, secret->name);
+    g_ptr_array_add(into, secret);
     if (is_env && !g_getenv(secret->from))
-        return hs_fail(error, HS_USAGE, "--secret %s: the environment has no %s", secret->name,
+        return hs_fail(error, HS_USAGE, "%s %s: the environment has no %s", option, secret->name,
                        secret->from);
     if (is_file && access(secret->from, R_OK) != 0)
-        return hs_fail(error, HS_USAGE, "--secret %s: %s: %s", secret->name, secret->from,
+        return hs_fail(error, HS_USAGE, "%s %s: %s: %s", option, secret->name, secret->from,
                        g_strerror(errno));
     return true;
 }
 
-static int32_t give_secret(void *ctx, const char *name, sprov_text_fn emit, void *emit_ctx)
+static bool add_secrets(GPtrArray *into, const char *option, const char *const *texts,
+                        GError **error)
 {
-    const HsServices *services = ctx;
-    for (guint i = 0; i < services->secrets->len; i++) {
-        const HsSecret *secret = services->secrets->pdata[i];
+    for (; texts && *texts; texts++) {
+        if (!add_secret(into, option, *texts, error))
+            return false;
+    }
+    return true;
+}
+
+static int32_t give_from(const GPtrArray *list, const char *name, sprov_text_fn emit,
+                         void *emit_ctx)
+{
+    for (guint i = 0; i < list->len; i++) {
+        const HsSecret *secret = list->pdata[i];
         if (strcmp(secret->name, name) != 0)
             continue;
         const char *value = secret->is_file ? NULL : g_getenv(secret->from);
@@ -207,13 +218,52 @@ static int32_t give_secret(void *ctx, const char *name, sprov_text_fn emit, void
 /* What the command line says, then the environment. */
 static int32_t find_secret(void *ctx, const char *name, sprov_text_fn emit, void *emit_ctx)
 {
-    if (give_secret(ctx, name, emit, emit_ctx) == 0)
+    const HsServices *services = ctx;
+    if (give_from(services->secrets, name, emit, emit_ctx) == 0)
         return 0;
     const char *value = g_getenv(name);
     if (!value)
         return 1;
     emit(emit_ctx, value, strlen(value));
     return 0;
+}
+
+/* Takes object, which may be NULL, over. */
+static int32_t emit_object(json_t *object, sprov_text_fn emit, void *emit_ctx)
+{
+    char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    bool given = text != NULL;
+    if (given) {
+        emit(emit_ctx, text, strlen(text));
+        explicit_bzero(text, strlen(text));
+    }
+    free(text);
+    json_decref(object);
+    return given ? 0 : 1;
+}
+
+/* ---------------------------------------------------------------------- registries */
+
+/* "user:password" as the object that a provider takes. */
+static void take_login(void *ctx, const char *text, size_t size)
+{
+    json_t **login = ctx;
+    const char *colon = memchr(text, ':', size);
+    gsize user = colon ? (gsize)(colon - text) : size;
+    const char *password = colon ? colon + 1 : "";
+    gsize length = colon ? size - user - 1 : 0;
+    while (length > 0 && password[length - 1] == '\n') /* of a file */
+        length--;
+    json_decref(*login);
+    *login = json_pack("{s:s%, s:s%}", "username", text, user, "password", password, length);
+}
+
+static int32_t give_login(void *ctx, const char *registry, sprov_text_fn emit, void *emit_ctx)
+{
+    const HsServices *services = ctx;
+    json_t *login = NULL;
+    give_from(services->logins, registry, take_login, &login);
+    return emit_object(login, emit, emit_ctx);
 }
 
 /* What the provider itself needs is for no command. */
@@ -250,20 +300,16 @@ static int32_t give_access(void *ctx, sprov_text_fn emit, void *emit_ctx)
 {
     HsServices *services = ctx;
     json_t *access = json_pack("{s:s}", "cloneUrl", services->clone_url);
-    give_secret(services, "GH_TOKEN", take_token, access);
-    char *text = json_dumps(access, JSON_COMPACT);
-    bool given = text != NULL;
-    if (given) {
-        emit(emit_ctx, text, strlen(text));
-        explicit_bzero(text, strlen(text));
-    }
-    free(text);
-    json_decref(access);
-    return given ? 0 : 1;
+    give_from(services->secrets, "GH_TOKEN", take_token, access);
+    return emit_object(access, emit, emit_ctx);
 }
 
-void hs_services_offer_repository(HsServices *services, const char *clone_url)
+void hs_services_offer_repository(HsServices *services, const json_t *definition)
 {
+    const json_t *repository = json_object_get(definition, "repository");
+    const char *clone_url = json_string_value(json_object_get(repository, "cloneUrl"));
+    if (!clone_url)
+        return;
     g_free(services->clone_url);
     services->clone_url = g_strdup(clone_url);
     services->callbacks.repository_access = give_access;
@@ -278,7 +324,7 @@ const char *const *hs_services_secret_names(const HsServices *services)
 /* ----------------------------------------------------------------- the tables */
 
 bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_json,
-                      const char *const *secrets, GError **error)
+                      const char *const *secrets, const char *const *logins, GError **error)
 {
     *services = (HsServices){
         .host = SPROV_INIT(sprov_host),
@@ -289,6 +335,7 @@ bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_
         .log_json = log_json,
         .secrets = g_ptr_array_new_with_free_func(secret_free),
         .secret_names = g_ptr_array_new(),
+        .logins = g_ptr_array_new_with_free_func(secret_free),
     };
     services->host.abi_minor = SPROV_ABI_MINOR;
     services->host.ctx = services;
@@ -299,10 +346,13 @@ bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_
     services->host_secrets.secret = give_to_provider;
     services->callbacks.ctx = services;
     services->callbacks.secret = find_secret;
-    for (; secrets && *secrets; secrets++) {
-        if (!add_secret(services, *secrets, error))
-            return false;
-    }
+    if (!add_secrets(services->secrets, "--secret", secrets, error) ||
+        !add_secrets(services->logins, "--login", logins, error))
+        return false;
+    if (services->logins->len > 0)
+        services->callbacks.registry_login = give_login;
+    for (guint i = 0; i < services->secrets->len; i++)
+        g_ptr_array_add(services->secret_names, ((HsSecret *)services->secrets->pdata[i])->name);
     g_ptr_array_add(services->secret_names, NULL);
     if (!watch_signals(error))
         return false;
@@ -314,5 +364,6 @@ void hs_services_clear(HsServices *services)
 {
     g_clear_pointer(&services->secrets, g_ptr_array_unref);
     g_clear_pointer(&services->secret_names, g_ptr_array_unref);
+    g_clear_pointer(&services->logins, g_ptr_array_unref);
     g_clear_pointer(&services->clone_url, g_free);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <glib.h>
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "ext/host.h"
@@ -19,21 +20,22 @@ typedef struct {
     bool log_json;
     GPtrArray *secrets;
     GPtrArray *secret_names; /* NULL-terminated */
+    GPtrArray *logins;       /* by registry */
     char *clone_url;         /* of the repository that a build is of, or NULL */
 } HsServices;
 
-/* services stays where it is: the tables in it point to it. secrets are the checked texts of
- * --secret, or NULL. Installs the signal handlers. */
+/* services stays where it is: the tables in it point to it. secrets and logins are the texts of
+ * --secret and --login, or NULL. Installs the signal handlers. */
 bool hs_services_init(HsServices *services, sprov_log_level log_level, bool log_json,
-                      const char *const *secrets, GError **error);
+                      const char *const *secrets, const char *const *logins, GError **error);
 void hs_services_clear(HsServices *services);
 
 /* The names to ask for in secret_env, or NULL when there are none. */
 const char *const *hs_services_secret_names(const HsServices *services);
 
-/* From now on repository_access answers with this URL, and with the secret GH_TOKEN if one was
- * given. */
-void hs_services_offer_repository(HsServices *services, const char *clone_url);
+/* From now on repository_access answers with the cloneUrl of {"repository": {...}}, and with the
+ * secret GH_TOKEN if one was given; any other definition, or none, changes nothing. */
+void hs_services_offer_repository(HsServices *services, const json_t *definition);
 
 /* One line of the host itself, under topic "host-sim". */
 void hs_log(const HsServices *services, sprov_log_level level, const char *format, ...)

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,7 +13,8 @@ bool hs_session_open(HsSession *session, const HsCommand *command, const HsCli *
     *session = (HsSession){.command = command, .cli = cli};
     sprov_error failure = SPROV_INIT(sprov_error);
     if (!hs_services_init(&session->services, cli->log_level, cli->log_json,
-                          (const char *const *)cli->secrets, error))
+                          (const char *const *)cli->secrets, (const char *const *)cli->logins,
+                          error))
         return false;
     if (!hs_provider_load(cli->provider, &session->lib, error))
         return false;
@@ -54,6 +56,9 @@ bool hs_session_create(HsSession *session, const char *id, sprov_sandbox **ret_s
     sprov_error failure = SPROV_INIT(sprov_error);
     if (!hs_options_with_id(session->cli->options, id, &options, error))
         return false;
+    json_t *object = options ? json_loads(options, 0, NULL) : NULL;
+    hs_services_offer_repository(&session->services, json_object_get(object, "template"));
+    json_decref(object);
     sprov_status status = session->lib->api->create(
         session->provider, options, &session->services.callbacks, ret_sandbox, &failure);
     return status == SPROV_OK || hs_fail_call(error, status, &failure);
@@ -117,6 +122,31 @@ bool hs_session_need_lifecycle(const HsSession *session, GError **error)
     return hs_fail(error, SPROV_E_UNSUPPORTED,
                    "provider %s has no " SPROV_EXT_LIFECYCLE ", which %s needs",
                    session->lib->entry->descriptor->id, session->command->name);
+}
+
+static void on_info(void *ctx, const char *text, size_t size)
+{
+    bool *is_there = ctx;
+    json_t *info = json_loadb(text, size, 0, NULL);
+    const char *status = json_string_value(json_object_get(info, "status"));
+    *is_there = g_strcmp0(status, "pending") != 0;
+    json_decref(info);
+}
+
+bool hs_session_check_there(HsSession *session, sprov_sandbox *sandbox, const char *id,
+                            GError **error)
+{
+    bool is_there = true;
+    sprov_call call = hs_session_call(session, 0);
+    sprov_error failure = SPROV_INIT(sprov_error);
+    if (!session->lib->lifecycle)
+        return true;
+    sprov_status status =
+        session->lib->lifecycle->info(sandbox, &call, on_info, &is_there, &failure);
+    if (status != SPROV_OK)
+        return hs_fail_call(error, status, &failure);
+    return is_there || hs_fail(error, SPROV_E_NOT_FOUND,
+                               "no sandbox %s; host-sim ls lists those there are", id);
 }
 
 bool hs_session_need_processes(const HsSession *session, GError **error)

@@ -54,6 +54,11 @@ bool hs_session_destroy(HsSession *session, sprov_sandbox *sandbox, const char *
 /* False with SPROV_E_UNSUPPORTED when the provider lacks sprov.lifecycle/1. */
 bool hs_session_need_lifecycle(const HsSession *session, GError **error);
 
+/* False with SPROV_E_NOT_FOUND when there is no such sandbox, as far as the provider can tell: to
+ * many calls that is no error, to who mistyped an id it is. */
+bool hs_session_check_there(HsSession *session, sprov_sandbox *sandbox, const char *id,
+                            GError **error);
+
 /* Runs the command of the command line in the sandbox on this process's own streams. */
 bool hs_session_exec(HsSession *session, sprov_sandbox *sandbox, guint32 call_flags, int *ret_exit,
                      GError **error);

@@ -74,7 +74,27 @@ bool hs_parse_age(const char *text, gint64 *ret_ms, GError **error)
             return true;
         }
     }
-    return hs_fail(error, HS_USAGE, "\"%s\" is no age: give a number with s, m, h or d, like 12h", text);
+    return hs_fail(error, HS_USAGE, "\"%s\" is no age: give a number with s, m, h or d, like 12h",
+                   text);
+}
+
+#define LAST_NAMED_SIGNAL 31
+#define LAST_SIGNAL 64
+
+bool hs_parse_signal(const char *text, int *ret_signal, GError **error)
+{
+    const char *name = g_ascii_strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+    for (int n = 1; n <= LAST_SIGNAL; n++) {
+        g_autofree char *number = g_strdup_printf("%d", n);
+        const char *known = n <= LAST_NAMED_SIGNAL ? sigabbrev_np(n) : NULL;
+        if (strcmp(text, number) == 0 || (known && g_ascii_strcasecmp(name, known) == 0)) {
+            *ret_signal = n;
+            return true;
+        }
+    }
+    return hs_fail(error, HS_USAGE,
+                   "\"%s\" is no signal: give a name such as TERM, or a number from 1 to %d", text,
+                   LAST_SIGNAL);
 }
 
 bool hs_parse_mode(const char *text, guint32 *ret_mode, GError **error)

@@ -19,6 +19,9 @@ bool hs_parse_seconds(const char *text, gint64 *ret_ms, GError **error);
 /* "90s", "30m", "12h" or "7d" to milliseconds. */
 bool hs_parse_age(const char *text, gint64 *ret_ms, GError **error);
 
+/* "15", "TERM" or "SIGTERM", 1 to 64. */
+bool hs_parse_signal(const char *text, int *ret_signal, GError **error);
+
 /* Octal permission bits, 1 to 0777. */
 bool hs_parse_mode(const char *text, guint32 *ret_mode, GError **error);
 

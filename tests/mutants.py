@@ -47,6 +47,15 @@ CHANGES = [
 ]
 
 
+def changed_outside_texts(pattern, new, line):
+    """The line with the first match replaced that is not within a text of the program."""
+    texts = [match.span() for match in re.finditer(r'"(?:[^"\\]|\\.)*"', line)]
+    for match in pattern.finditer(line):
+        if not any(begin < match.start() < end for begin, end in texts):
+            return line[:match.start()] + match.expand(new) + line[match.end():]
+    return line
+
+
 def candidates():
     """Every (file, line number, kind, new line) that there is."""
     for path in sorted(MOCK.glob('*.c')):
@@ -61,7 +70,7 @@ def candidates():
             if in_comment or '/*' in line or line.startswith(('#', '}', ' *')) or not line.startswith('    '):
                 continue
             for kind, pattern, new in CHANGES:
-                changed = pattern.sub(new, line, count=1)
+                changed = changed_outside_texts(pattern, new, line)
                 if changed != line:
                     yield path, number, kind, changed
 
@@ -105,7 +114,7 @@ class Mutant:
     def check(self, folder):
         (folder / 'engine').mkdir()
         suite = subprocess.Popen(
-            [*CAGE, '--bind', folder, folder, ROOT / 'build/host-sim/host-sim', 'check', folder / 'mock.so', '--level', '2', '--jobs', '6',
+            [*CAGE, '--bind', folder, folder, ROOT / 'build/host-sim/host-sim', 'check', folder / 'mock.so', '--level', '2', '--jobs', '6', '--time-scale', '2',
              '--config', f'{{"host":"unix://{folder}/engine"}}'],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, 'TMPDIR': str(folder)})
         watch = threading.Timer(120, suite.send_signal, [signal.SIGTERM])

@@ -11,85 +11,6 @@ static void drop_text(void *ctx, const char *text, size_t size)
 
 /* ---- NULL */
 
-static void core_refuses_null(void)
-{
-    const sprov_api *api = case_api();
-    sprov_provider *provider = case_provider();
-    sprov_sandbox *sandbox = case_shared();
-    sprov_exec_request exec = case_command("true");
-    sprov_read_request read = SPROV_INIT(sprov_read_request);
-    sprov_write_request write = SPROV_INIT(sprov_write_request);
-    sprov_sandbox *made = NULL;
-    const sprov_status wrong = SPROV_E_INVALID_ARGUMENT;
-    CHECK_STATUS(api->open(NULL, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->close(NULL, case_error()), wrong);
-    CHECK_STATUS(api->create(NULL, NULL, NULL, &made, case_error()), wrong);
-    CHECK_STATUS(api->create(provider, NULL, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->start(NULL, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->exec(NULL, &exec, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->exec(sandbox, NULL, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->read_file(NULL, &read, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->read_file(sandbox, NULL, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->read_file(sandbox, &read, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->write_file(NULL, &write, NULL, case_error()), wrong);
-    CHECK_STATUS(api->write_file(sandbox, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(api->write_file(sandbox, &write, NULL, case_error()), wrong);
-    CHECK_STATUS(api->destroy(NULL, NULL, case_error()), wrong);
-    CHECK(api->build_template(NULL, NULL, NULL, NULL, case_error()) != SPROV_OK);
-    CHECK(api->build_template(provider, NULL, NULL, NULL, case_error()) != SPROV_OK);
-    api->release(NULL);
-}
-
-/* A request without its sink, source or path, each alone. */
-static void requests_need_their_members(void)
-{
-    sprov_sandbox *sandbox = case_shared();
-    CaseSink *sink = case_sink();
-    CaseSource *source = case_source(case_noise(10));
-    sprov_sink sink_table = case_sink_table(sink);
-    sprov_source source_table = case_source_table(source);
-    sprov_read_request read = SPROV_INIT(sprov_read_request);
-    read.path = "/etc/passwd";
-    CHECK_STATUS(case_api()->read_file(sandbox, &read, NULL, NULL, case_error()),
-                 SPROV_E_INVALID_ARGUMENT);
-    read.sink = &sink_table;
-    read.path = "";
-    CHECK_STATUS(case_api()->read_file(sandbox, &read, NULL, NULL, case_error()),
-                 SPROV_E_INVALID_ARGUMENT);
-    read.path = "/etc/passwd";
-    sink_table.write = NULL;
-    CHECK_STATUS(case_api()->read_file(sandbox, &read, NULL, NULL, case_error()),
-                 SPROV_E_INVALID_ARGUMENT);
-    sprov_write_request write = SPROV_INIT(sprov_write_request);
-    write.path = case_text("%s/file", case_folder(sandbox));
-    CHECK_STATUS(case_api()->write_file(sandbox, &write, NULL, case_error()),
-                 SPROV_E_INVALID_ARGUMENT);
-    write.source = &source_table;
-    write.path = "";
-    CHECK_STATUS(case_api()->write_file(sandbox, &write, NULL, case_error()),
-                 SPROV_E_INVALID_ARGUMENT);
-    CHECK_INT(sink->dones, 0);
-    CHECK_INT(source->dones, 0);
-    CHECK_INT(source->at, 0);
-}
-
-static void lifecycle_refuses_null(void)
-{
-    const sprov_ext_lifecycle *lifecycle = case_lib()->lifecycle;
-    sprov_sandbox *sandbox = case_create(NULL);
-    const char *const none[] = {NULL};
-    const sprov_status wrong = SPROV_E_INVALID_ARGUMENT;
-    CHECK_STATUS(lifecycle->describe(NULL, drop_text, NULL, case_error()), wrong);
-    CHECK_STATUS(lifecycle->describe(sandbox, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(lifecycle->stop(NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(lifecycle->info(NULL, NULL, drop_text, NULL, case_error()), wrong);
-    CHECK_STATUS(lifecycle->info(sandbox, NULL, NULL, NULL, case_error()), wrong);
-    CHECK_STATUS(lifecycle->set_env(NULL, none, case_error()), wrong);
-    CHECK_STATUS(lifecycle->set_env(sandbox, NULL, case_error()), wrong);
-    CHECK_STATUS(lifecycle->list(NULL, NULL, drop_text, NULL, case_error()), wrong);
-    CHECK_STATUS(lifecycle->list(case_provider(), NULL, NULL, NULL, case_error()), wrong);
-}
-
 /* ---- sizes: one attempt a struct, with the size told and the rest as it should be */
 
 typedef sprov_status (*Attempt)(uint32_t size);
@@ -430,12 +351,6 @@ static void arguments_are_only_read(void)
 const Case cases_arguments[] = {
     {"ABI-06", 1, "core", "results and errors are written only up to their struct_size", "2.4",
      results_stay_within_their_size},
-    {"ABI-11", 1, "core", "a NULL handle or argument is refused by every function", "3.3",
-     core_refuses_null},
-    {"ABI-40", 1, "core", "a request without path, sink or source is refused, and neither is used",
-     "4.7", requests_need_their_members},
-    {"ABI-41", 1, "lifecycle", "a NULL argument is refused by every function of sprov.lifecycle/1",
-     "3.3", lifecycle_refuses_null},
     {"ABI-12", 1, "core", "a struct_size that cannot be is SPROV_E_ABI", "2.1", sizes_are_checked},
     {"ABI-42", 1, "core", "unknown flags and nonzero reserved members are refused", "2.5",
      unknown_flags_are_refused},

@@ -9,6 +9,8 @@
 extern const Case cases_abi[];
 extern const Case cases_arguments[];
 extern const Case cases_guest[];
+extern const Case cases_descriptors[];
+extern const Case cases_nulls[];
 extern const Case cases_lifecycle[];
 extern const Case cases_exec[];
 extern const Case cases_env[];
@@ -29,6 +31,7 @@ extern const Case cases_embedding[];
 extern const Case cases_outside[];
 extern const Case cases_mounts[];
 extern const Case cases_repositories[];
+extern const Case cases_secrets[];
 extern const Case cases_rights[];
 extern const Case cases_sources[];
 extern const Case cases_process_corners[];

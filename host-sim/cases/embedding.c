@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static gpointer run_a_second(gpointer data)
@@ -188,6 +189,7 @@ static void the_streams_are_the_hosts(void)
     char bytes[200] = "";
     sprov_provider *provider = case_open(NULL, case_config()); /* with nobody who logs */
     sprov_sandbox *sandbox = case_handle(case_new_id(), NULL, provider);
+    int own = memfd_create("own", MFD_CLOEXEC); /* of the host, and nobody else's affair */
     CHECK_INT(pipe2(pipes, O_CLOEXEC | O_NONBLOCK), 0);
     CHECK_INT(write(pipes[1], "input", 5), 5);
     fflush(NULL);
@@ -198,22 +200,65 @@ static void the_streams_are_the_hosts(void)
     sprov_status start = case_api()->start(sandbox, NULL, NULL, case_error());
     Ran ran = case_sh(sandbox, "cat; echo out; echo err >&2; exit 1");
     sprov_status write_status = case_try_write(sandbox, "file", case_bytes("x"), 0);
+    CaseBytes content;
+    sprov_status read_status = case_try_read(sandbox, "file", &content);
     sprov_status destroyed = case_api()->destroy(sandbox, NULL, case_error());
     fflush(NULL);
     for (int i = 0; i < 3; i++)
         dup2(kept[i], streams[i]);
     CHECK(start == SPROV_OK && write_status == SPROV_OK && destroyed == SPROV_OK);
+    CHECK(read_status == SPROV_OK);
+    CHECK_THAT(lseek(own, 0, SEEK_END) == 0, "a descriptor of the host was written to");
+    close(own);
     CHECK_TEXT(ran.out, "out\n");
     ssize_t size = read(pipes[0], bytes, sizeof bytes - 1);
     CHECK_BYTES(((CaseBytes){bytes, size > 0 ? (gsize)size : 0}), case_bytes("input"));
 }
 
+typedef struct {
+    gint lines; /* atomic, as all that several threads come to */
+    gint wrong;
+} Heard;
+
+static void hear(void *ctx, sprov_log_level level, const char *topic, const char *message)
+{
+    Heard *heard = ctx;
+    bool is_line =
+        message && *message && !strpbrk(message, "\n\r") && g_utf8_validate(message, -1, NULL);
+    bool is_known = level >= SPROV_LOG_ERROR && level <= SPROV_LOG_DEBUG;
+    g_atomic_int_inc(&heard->lines);
+    if (!is_line || !is_known || !topic || !g_regex_match_simple("^[a-z0-9-]+$", topic, 0, 0))
+        g_atomic_int_inc(&heard->wrong);
+}
+
+static void log_lines_are_lines(void)
+{
+    static Heard heard;
+    static sprov_host host = SPROV_INIT(sprov_host);
+    CaseBytes bytes;
+    host.abi_minor = SPROV_ABI_MINOR;
+    host.ctx = &heard;
+    host.log = hear;
+    sprov_sandbox *sandbox = case_handle(case_new_id(), "{\"name\":\"two\\nlines \u00e9\"}",
+                                         case_open(&host, case_config()));
+    sprov_status status = case_api()->start(sandbox, NULL, NULL, case_error());
+    if (status != SPROV_OK) /* it may take no such name */
+        sandbox = case_fresh(NULL);
+    case_sh(sandbox, "echo x; exit 1");
+    case_try_read(sandbox, "/no\nsuch\xff", &bytes);
+    case_destroy(sandbox);
+    CHECK_INT(heard.wrong, 0);
+    CHECK(heard.lines >= 0);
+}
+
 const Case cases_embedding[] = {
     {"ABI-45", 1, "core", "create() copies its options", "7.1", options_are_copied},
-    {"ABI-46", 1, "core", "nothing is read or written on the host's standard streams", "13.1",
+    {"ABI-46", 1, "core", "nothing is read or written on the host's descriptors", "13.1",
      the_streams_are_the_hosts},
     {"ABI-47", 1, "core", "a blocking call inside a callback of a file call is a conflict", "4.5",
      file_callbacks_do_not_block},
+    {"ABI-56", 2, "core", "what is logged has a topic, and is a line of UTF-8 that says something",
+     "4.3", log_lines_are_lines},
     {"ABI-25", 3, "core", "GLib's main context stays the host's", "13.1",
      the_main_context_is_the_hosts},
     {"ABI-27", 3, "core", "providers opened side by side share nothing but their sandboxes", "3.6",

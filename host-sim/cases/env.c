@@ -213,7 +213,7 @@ const Case cases_env[] = {
     {"ENV-05", 1, "core", "a variable without name is refused and nothing runs", "8.10",
      wrong_names_are_refused},
     {"ENV-06", 2, "lifecycle", "set_env() reaches later commands of its handle, over a stop",
-     "7.11", set_env_reaches_later_commands},
+     "7.11", set_env_reaches_later_commands, 3},
     {"ENV-07", 3, "core", "a value of 100 000 bytes arrives exactly", "8.10", long_values_arrive},
     {"ENV-08", 2, "core", "commands at the same time see their own values", "8.10",
      values_do_not_mix},

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -224,68 +223,12 @@ static void the_process_stays_as_it_is(void)
     CHECK_TEXT(case_sh(sandbox, "stat -c %%a '%s'", path).out, "644\n");
 }
 
-/* Descriptors of this process, each with whether a child would inherit it. */
-static void list_descriptors(bool *ret_open, bool *ret_inherited, int most)
-{
-    for (int fd = 0; fd < most; fd++) {
-        int flags = fcntl(fd, F_GETFD);
-        ret_open[fd] = flags >= 0;
-        ret_inherited[fd] = flags >= 0 && !(flags & FD_CLOEXEC);
-    }
-}
-
 static gpointer run_a_while(gpointer data)
 {
     Ran *ran = data;
     sprov_exec_request request = case_command("sleep 1; echo end");
     *ran = case_exec(case_shared(), &request, NULL);
     return NULL;
-}
-
-#define MOST_FDS 1024
-
-static void descriptors_are_not_inherited(void)
-{
-    bool before[MOST_FDS], open[MOST_FDS], inherited[MOST_FDS];
-    list_descriptors(before, inherited, MOST_FDS);
-    case_shared();
-    Ran rans[4];
-    GThread *threads[G_N_ELEMENTS(rans)];
-    for (gsize i = 0; i < G_N_ELEMENTS(rans); i++)
-        threads[i] = case_thread(run_a_while, &rans[i]);
-    case_sleep(500);
-    list_descriptors(open, inherited, MOST_FDS);
-    for (int fd = 0; fd < MOST_FDS; fd++) {
-        g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
-        g_autofree char *target = g_file_read_link(link, NULL);
-        CHECK_THAT(before[fd] || !inherited[fd], "descriptor %d (%s) is not close-on-exec", fd,
-                   target);
-    }
-    for (gsize i = 0; i < G_N_ELEMENTS(rans); i++) {
-        g_thread_join(threads[i]);
-        CHECK_STATUS(rans[i].status, SPROV_OK);
-        CHECK_TEXT(rans[i].out, "end\n");
-    }
-}
-
-static void commands_leave_no_descriptor(void)
-{
-    bool before[MOST_FDS], after[MOST_FDS], inherited[MOST_FDS];
-    sprov_sandbox *sandbox = case_shared();
-    const char *path = case_text("%s/file", case_folder(sandbox));
-    for (int round = 0; round < 2; round++) { /* the first may open what is kept */
-        list_descriptors(before, inherited, MOST_FDS);
-        for (int i = 0; i < 5; i++) {
-            case_sh(sandbox, "echo out; echo err >&2");
-            case_write(sandbox, path, case_noise(100), 0);
-            case_read(sandbox, path);
-        }
-        list_descriptors(after, inherited, MOST_FDS);
-    }
-    int grown = 0;
-    for (int fd = 0; fd < MOST_FDS; fd++)
-        grown += after[fd] - before[fd];
-    CHECK_INT(grown, 0);
 }
 
 static void check_threads(void)
@@ -333,55 +276,6 @@ static void pushing_threads_block_signals(void)
     process_end(process);
 }
 
-/* ---- what runs short */
-
-static int highest_descriptor(void)
-{
-    int highest = 0;
-    for (int fd = 0; fd < MOST_FDS; fd++)
-        highest = fcntl(fd, F_GETFD) >= 0 ? fd : highest;
-    return highest;
-}
-
-/* One of each call with so few descriptors; each may fail, and says so. */
-static void work_with(rlim_t descriptors, sprov_sandbox *sandbox, const char *path)
-{
-    struct rlimit usual;
-    CaseBytes bytes;
-    CHECK_INT(getrlimit(RLIMIT_NOFILE, &usual), 0);
-    struct rlimit few = {descriptors, usual.rlim_max};
-    sprov_exec_request request = case_command("echo out");
-    setrlimit(RLIMIT_NOFILE, &few);
-    Ran ran = case_exec(sandbox, &request, NULL);
-    sprov_error ran_error = *case_last_error();
-    sprov_status written = case_try_write(sandbox, path, case_bytes("new"), 0);
-    sprov_error write_error = *case_last_error();
-    sprov_status read = case_try_read(sandbox, path, &bytes);
-    setrlimit(RLIMIT_NOFILE, &usual);
-    CHECK_STATUS(read, read);
-    CHECK_THAT(ran.status == SPROV_OK || (ran_error.message[0] && ran_error.code == ran.status),
-               "exec() answered %d and tells nothing", ran.status);
-    CHECK_THAT(written == SPROV_OK || (write_error.message[0] && write_error.code == written),
-               "write_file() answered %d and tells nothing", written);
-    CHECK_TEXT(ran.out, ran.status == SPROV_OK ? "out\n" : "");
-    CHECK(read != SPROV_OK || bytes.size == 3);
-}
-
-static void a_host_without_descriptors_is_told(void)
-{
-    sprov_sandbox *sandbox = case_shared();
-    const char *path = case_text("%s/file", case_folder(sandbox));
-    case_write(sandbox, path, case_bytes("old"), 0);
-    case_read(sandbox, path);
-    int highest = highest_descriptor();
-    for (int more = 0; more < 12; more++)
-        work_with((rlim_t)(highest + 1 + more), sandbox, path);
-    CHECK_INT(highest_descriptor(), highest);
-    case_write(sandbox, path, case_bytes("end"), 0);
-    CHECK_TEXT(case_sh(sandbox, "cat %s", path).out, "end");
-    CHECK_INT(highest_descriptor(), highest);
-}
-
 const Case cases_guest[] = {
     {"ABI-33", 1, "core", "a blocking call inside a callback is a conflict, a pure one works",
      "4.5", a_callback_does_not_block},
@@ -397,14 +291,8 @@ const Case cases_guest[] = {
      no_sigpipe_comes},
     {"ABI-37", 1, "core", "signals, directory, umask, locale and environment stay as they are",
      "13.1", the_process_stays_as_it_is},
-    {"ABI-23", 2, "core", "all descriptors are close-on-exec, also while commands run", "13.2",
-     descriptors_are_not_inherited},
-    {"ABI-44", 2, "core", "commands and files leave no descriptor open", "13.2",
-     commands_leave_no_descriptor},
     {"ABI-38", 2, "core", "threads of a provider take no signals", "13.3", threads_block_signals},
     {"ABI-49", 2, "proc", "threads that push output take no signals", "13.3",
      pushing_threads_block_signals},
-    {"ABI-50", 2, "core", "a host that has no descriptors left is told so, and may go on", "6.1",
-     a_host_without_descriptors_is_told},
     {0},
 };

@@ -1,6 +1,6 @@
 /*
- * What cases of spawned processes are written with: short ways to spawn, to pull output and to wait.
- * A provider that cannot spawn in the sandboxes of this run makes the case skipped.
+ * What cases of spawned processes are written with: short ways to spawn, to pull output and to
+ * wait. A provider that cannot spawn in the sandboxes of this run makes the case skipped.
  */
 #pragma once
 

@@ -229,6 +229,37 @@ static void wrong_spawns_are_refused(void)
     process_end(process_spawn(case_shared(), "true"));
 }
 
+static void drop_text(void *ctx, const char *text, size_t size)
+{
+}
+
+/* Of these functions none may be told not to wait. */
+static void flags_of_others_are_refused(void)
+{
+    const sprov_ext_processes *api = process_api();
+    const sprov_status wrong = SPROV_E_INVALID_ARGUMENT;
+    sprov_process *process = process_spawn(case_shared(), "cat");
+    sprov_process *other = NULL;
+    sprov_spawn_request request = process_request("true");
+    sprov_kill_request kill = SPROV_INIT(sprov_kill_request);
+    kill.signal = SIGKILL;
+    sprov_call call = SPROV_INIT(sprov_call);
+    call.flags = SPROV_CALL_NOWAIT;
+    CHECK_STATUS(api->spawn(case_shared(), &request, &call, &other, case_error()), wrong);
+    CHECK_STATUS(api->find(case_shared(), api->id(process), &call, &other, case_error()), wrong);
+    CHECK_STATUS(api->list(case_shared(), &call, drop_text, NULL, case_error()), wrong);
+    CHECK_STATUS(api->kill(process, &kill, &call, case_error()), wrong);
+    CHECK_STATUS(api->close_stdin(process, &call, case_error()), wrong);
+    CHECK_STATUS(api->resize(process, 1, 1, &call, case_error()), wrong);
+    process_send(process, case_bytes("still open"));
+    process_close(process);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_STATUS(api->forget(process, &call, case_error()), wrong);
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "still open");
+    CHECK(other == NULL);
+    process_forget(process);
+}
+
 /* ---- descriptors */
 
 static bool polls(int fd, int ms)
@@ -425,6 +456,8 @@ const Case cases_process_streams[] = {
     {"PRC-24", 2, "proc", "reads and resizes refuse what can't be", "9.3", reads_know_their_stream},
     {"PRC-30", 2, "proc", "a spawn that cannot be is refused, and nothing runs", "2.5",
      wrong_spawns_are_refused},
+    {"PRC-32", 2, "proc", "a call that must not wait is refused where nothing says that it may",
+     "2.5", flags_of_others_are_refused},
     {"PRC-25", 2, "proc", "an event loop gets everything through the descriptors", "9.6",
      descriptors_drive_a_loop},
     {"PRC-26", 2, "proc", "output is pushed whole before wait tells the end", "9.5",

@@ -95,7 +95,9 @@ static void kill_of_what_has_ended(void)
     CHECK_STATUS(process_kill(process, SIGTERM, 3), SPROV_E_INVALID_ARGUMENT);
     CHECK_INT(process_wait(process).exit_code, 3);
     process_forget(process);
-    process = process_spawn(case_shared(), "sleep 300");
+    process = process_spawn(case_shared(), "trap '' 64; echo up; read x; exec sleep 300");
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
+    CHECK_STATUS(process_kill(process, 64, SPROV_KILL_LEADER), SPROV_OK);
     CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_TREE), SPROV_OK);
     CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_TREE), SPROV_E_NOT_FOUND);
     process_end(process);
@@ -359,7 +361,7 @@ static void a_released_process_runs_on(void)
     CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 2), "a\n");
     process_api()->release(process);
     gint64 since = case_now_ms();
-    while (sink->dones == 0 && case_on_time(since, 5000))
+    while (g_atomic_int_get(&sink->dones) == 0 && case_on_time(since, 5000))
         case_sleep(5);
     CHECK_INT(sink->dones, 1);
     sprov_process *again = process_find(sandbox, id);

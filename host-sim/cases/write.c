@@ -2,6 +2,7 @@
 #include "cases/cases.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static void replaces_the_whole(void)
 {
@@ -17,6 +18,7 @@ static void replaces_the_whole(void)
 
 static void makes_parents(void)
 {
+    umask(0077); /* the host's is its own affair */
     const char *folder = case_folder(case_shared());
     const char *token = case_token();
     case_write(case_shared(), case_text("%s/a/b/c/file", folder), case_bytes(token), 0);
@@ -28,8 +30,13 @@ static void makes_parents(void)
         case_sh(case_shared(), "cd '%s' && stat -c %%u a a/b/c a/b/c/file | sort -u", folder).out,
         case_text("%.*s", (int)case_sh(case_shared(), "id -u").out.size,
                   case_sh(case_shared(), "id -u").out.data));
-    CHECK_INT(case_sh(case_shared(), "cd '%s' && touch a/b/d && rm -r a", folder).result.exit_code,
+    CHECK_INT(case_sh(case_shared(), "cd '%s' && touch a/b/d && chmod 711 a a/b", folder)
+                  .result.exit_code,
               0);
+    /* Those that are there stay as they are. */
+    case_write(case_shared(), case_text("%s/a/b/e/file", folder), case_bytes(token), 0);
+    CHECK_TEXT(case_sh(case_shared(), "cd '%s' && stat -c %%a a a/b a/b/e && rm -r a", folder).out,
+               "711\n711\n755\n");
 }
 
 static const char *mode_of(const char *path)

@@ -26,7 +26,7 @@ static sprov_flow take(void *ctx, const void *data, size_t size)
 
 static void sink_done(void *ctx)
 {
-    ((CaseSink *)ctx)->dones++;
+    g_atomic_int_inc(&((CaseSink *)ctx)->dones); /* on a thread of the provider, after spawn() */
 }
 
 CaseSink *case_sink(void)
@@ -61,7 +61,8 @@ static sprov_source_status give(void *ctx, void *buffer, size_t capacity, size_t
         return SPROV_SOURCE_GIVE_UP;
     gsize most = MIN(source->chunk ? source->chunk : capacity, capacity);
     *count = MIN(most, source->bytes.size - source->at);
-    memcpy(buffer, source->bytes.data + source->at, *count);
+    if (*count > 0)
+        memcpy(buffer, source->bytes.data + source->at, *count);
     g_atomic_pointer_add(&source->at, *count);
     return SPROV_SOURCE_OK;
 }

@@ -66,10 +66,17 @@ static void take_facts(void *ctx, const char *text, size_t size)
     const char *endpoint = json_string_value(json_object_get(info, "endpoint"));
     if (endpoint)
         child_record("endpoint", "%s", endpoint);
-    char *dumped = json_is_object(engine) ? json_dumps(engine, JSON_COMPACT) : NULL;
-    if (dumped)
-        child_record("engine", "%s", dumped);
-    free(dumped);
+    const char *key;
+    json_t *value;
+    g_autoptr(GString) told = g_string_new(NULL);
+    json_object_foreach(engine, key, value)
+    {
+        if (json_is_string(value))
+            g_string_append_printf(told, "%s%s %s", told->len ? ", " : "", key,
+                                   json_string_value(value));
+    }
+    if (told->len)
+        child_record("engine", "%s", told->str);
     json_decref(info);
 }
 

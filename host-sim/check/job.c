@@ -144,7 +144,8 @@ static bool run_here(Job *job, const CheckSetup *setup, const char *run_one, con
     if (records < 0)
         return hs_fail(error, SPROV_E_EXHAUSTED, "no memory file for a case: %s",
                        g_strerror(errno));
-    *job = (Job){.pidfd = -1,
+    *job = (Job){.run = setup->run,
+                 .pidfd = -1,
                  .records_fd = records,
                  .output_fd = -1,
                  .started_ms = g_get_monotonic_time() / 1000,
@@ -197,7 +198,10 @@ bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const cha
     if (setup->in_process)
         return run_here(job, setup, run_one, subject, error);
     g_autoptr(GPtrArray) argv = arguments(setup, run_one, subject);
-    return job_spawn(job, (char **)argv->pdata, limit_ms, error);
+    bool started = job_spawn(job, (char **)argv->pdata, limit_ms, error);
+    if (started)
+        job->run = setup->run;
+    return started;
 }
 
 /* Descriptors of a child that went wild may never end: no more than is there now is read. */
@@ -222,11 +226,16 @@ static void read_some(int *fd, GString *into, gsize most, bool keep_newest)
 
 char *job_record(const Job *job, const char *key)
 {
-    g_auto(GStrv) lines = g_strsplit(job->records->str, "\n", -1);
-    gsize size = strlen(key);
+    /* Others may have written there, anything. */
+    g_autofree char *text = g_memdup2(job->records->str, job->records->len + 1);
+    for (gsize i = 0; i < job->records->len; i++)
+        text[i] = text[i] ? text[i] : '\n';
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_autofree char *begin =
+        g_strdup_printf("%s%s%s ", job->run ? job->run : "", job->run ? " " : "", key);
     for (char **line = lines; *line; line++) {
-        if (strncmp(*line, key, size) == 0 && (*line)[size] == ' ')
-            return g_strdup(*line + size + 1);
+        if (g_str_has_prefix(*line, begin))
+            return g_strdup(*line + strlen(begin));
     }
     return NULL;
 }

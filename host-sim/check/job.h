@@ -31,7 +31,8 @@ bool job_verdict_parse(const char *name, JobVerdict *ret_verdict);
 JobCounts job_verdict_counts(JobVerdict verdict);
 
 typedef struct Job {
-    pid_t pid; /* 0: it was run in this process, and is over */
+    pid_t pid;       /* 0: it was run in this process, and is over */
+    const char *run; /* word that its records begin with, or NULL */
     int pidfd;
     int records_fd, output_fd; /* non-blocking */
     gint64 started_ms, limit_ms, took_ms;

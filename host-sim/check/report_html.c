@@ -21,6 +21,8 @@ static const struct {
     {"CAN", "Cancelling"},
     {"RDF", "Reading files"},
     {"WRF", "Writing files"},
+    {"FIL", "Files and directories"},
+    {"ARC", "Many files at once"},
     {"PRC", "Processes"},
     {"STD", "Standard input"},
     {"CON", "At the same time"},
@@ -33,6 +35,7 @@ static const struct {
     {"SEC", "Secrets"},
     {"REP", "Repository templates"},
     {"WIR", "The way to the engine"},
+    {"SOK", "Long load"},
     {"LEK", "Nothing is left"},
 };
 
@@ -67,8 +70,9 @@ static void put_in(GString *out, const char *before, const char *text, const cha
 
 static char *name_of(const CheckRun *run)
 {
-    return g_strdup_printf("%s %s", check_run_fact(run, "provider"),
-                           check_run_fact(run, "providerVersion"));
+    const char *profile = check_run_fact(run, "profile");
+    return g_strdup_printf("%s %s%s%s", check_run_fact(run, "provider"),
+                           check_run_fact(run, "providerVersion"), *profile ? ", " : "", profile);
 }
 
 /* ---- rows */

@@ -3,23 +3,32 @@
 
 #include <string.h>
 
-/* How often a function is chosen. What changes several files is never beside a stop or a destroy:
- * what it leaves then is nobody's promise. */
-static const struct {
-    guint weight;
-    bool is_single; /* one change at most, so that it may be beside a stop */
-} weights[FUZZ_FUNCTIONS] = {
-    [FUZZ_START] = {3, true},        [FUZZ_INFO] = {3, true},    [FUZZ_LISTED] = {1, true},
-    [FUZZ_SET_ENV] = {4, true},      [FUZZ_RUN] = {8, true},     [FUZZ_ARGV] = {3, true},
-    [FUZZ_HERE] = {3, true},         [FUZZ_ECHO] = {4, true},    [FUZZ_ENDED] = {1, true},
-    [FUZZ_MISSING] = {1, true},      [FUZZ_CAT] = {6, true},     [FUZZ_POUR] = {5, true},
-    [FUZZ_RM] = {3, false},          [FUZZ_MV] = {3, true},      [FUZZ_READ] = {8, true},
-    [FUZZ_WRITE] = {10, true},       [FUZZ_STAT] = {4, true},    [FUZZ_LS] = {3, false},
-    [FUZZ_MKDIR] = {3, true},        [FUZZ_REMOVE] = {4, false}, [FUZZ_RENAME] = {4, true},
-    [FUZZ_WRITE_FILES] = {3, false}, [FUZZ_REPACK] = {2, false}, [FUZZ_SPAWN] = {5, true},
-    [FUZZ_FEED] = {5, true},         [FUZZ_CLOSE] = {3, true},   [FUZZ_PULL] = {4, true},
-    [FUZZ_WAIT] = {4, true},         [FUZZ_KILL] = {2, true},    [FUZZ_FORGET] = {2, true},
-    [FUZZ_FIND] = {2, true},         [FUZZ_PS] = {2, true},
+/* Three kinds of rounds. What changes several files is never beside a stop or a destroy: what it
+ * leaves then is nobody's promise. */
+typedef enum {
+    CALM,
+    SHAKEN, /* one lane stops or destroys */
+    CONTEST /* all lanes want the same file */
+} Mood;
+
+/* How often a function is chosen, by the mood of the round. */
+static const guint weights[FUZZ_FUNCTIONS][3] = {
+    [FUZZ_START] = {3, 3},     [FUZZ_INFO] = {3, 3},
+    [FUZZ_LISTED] = {1, 1},    [FUZZ_SET_ENV] = {4, 4},
+    [FUZZ_RUN] = {8, 8},       [FUZZ_ARGV] = {3, 3},
+    [FUZZ_HERE] = {3, 3},      [FUZZ_ECHO] = {4, 4},
+    [FUZZ_ENDED] = {1, 1},     [FUZZ_MISSING] = {1, 1},
+    [FUZZ_CAT] = {6, 6, 3},    [FUZZ_POUR] = {5, 5, 2},
+    [FUZZ_RM] = {3},           [FUZZ_MV] = {3, 3, 1},
+    [FUZZ_READ] = {8, 8, 8},   [FUZZ_WRITE] = {10, 10, 8},
+    [FUZZ_STAT] = {4, 4, 1},   [FUZZ_LS] = {3},
+    [FUZZ_MKDIR] = {3, 3},     [FUZZ_REMOVE] = {4, 0, 1},
+    [FUZZ_RENAME] = {4, 4, 1}, [FUZZ_WRITE_FILES] = {3},
+    [FUZZ_REPACK] = {2},       [FUZZ_SPAWN] = {5, 5},
+    [FUZZ_FEED] = {5, 5},      [FUZZ_CLOSE] = {3, 3},
+    [FUZZ_PULL] = {4, 4},      [FUZZ_WAIT] = {4, 4},
+    [FUZZ_KILL] = {2, 2},      [FUZZ_FORGET] = {2, 2},
+    [FUZZ_FIND] = {2, 2},      [FUZZ_PS] = {2, 2},
 };
 
 typedef struct {
@@ -40,13 +49,13 @@ static bool one_in(GRand *random, guint count)
     return upto(random, count - 1) == 0;
 }
 
-static FuzzFunction choose_function(GRand *random, guint gates, bool shaken)
+static FuzzFunction choose_function(GRand *random, guint gates, Mood mood)
 {
     guint total = 0;
     guint chances[FUZZ_FUNCTIONS];
     for (guint i = 0; i < FUZZ_FUNCTIONS; i++) {
         bool is_open = (fuzz_kinds[i].gate & gates) == fuzz_kinds[i].gate;
-        chances[i] = is_open && (!shaken || weights[i].is_single) ? weights[i].weight : 0;
+        chances[i] = is_open ? weights[i][mood] : 0;
         total += chances[i];
     }
     guint at = upto(random, total - 1);
@@ -107,11 +116,22 @@ static guint choose_mode(GRand *random)
     return modes[upto(random, G_N_ELEMENTS(modes) - 1)];
 }
 
-static void add_call(Maker *maker, guint lane, bool shaken)
+static void join_contest(GRand *random, FuzzCall *call)
+{
+    guint first = FUZZ_SHARED * FUZZ_NAMES + 1;
+    call->handle = upto(random, 1);
+    call->path = one_in(random, 6) ? first + 1 : first;
+    call->other = call->path == first ? first + 1 : first;
+    call->content -= call->content % 8 - (one_in(random, 2) ? 5 : 4); /* large ones */
+    call->options = 0;
+    call->mode = 0;
+}
+
+static void add_call(Maker *maker, guint lane, Mood mood)
 {
     GRand *random = maker->streams[lane];
     FuzzCall call = {.lane = lane, .round = maker->round};
-    call.function = choose_function(random, maker->script->gates, shaken);
+    call.function = choose_function(random, maker->script->gates, mood);
     call.handle = choose_handle(random);
     call.content = upto(random, 199);
     call.mode = choose_mode(random);
@@ -119,8 +139,10 @@ static void add_call(Maker *maker, guint lane, bool shaken)
     call.slot = upto(random, FUZZ_SLOTS - 1);
     call.options = choose_options(random, call.function);
     choose_paths(random, &call);
-    if (shaken)
+    if (mood == SHAKEN)
         call.options &= ~(guint)FUZZ_RECURSIVE;
+    if (mood == CONTEST)
+        join_contest(random, &call);
     g_array_append_val(maker->script->calls, call);
 }
 
@@ -150,17 +172,19 @@ static void add_round(Maker *maker)
     FuzzFunction shake = choose_shake(maker);
     guint shaker = upto(maker->director, maker->lanes - 1);
     guint handle = choose_handle(maker->director);
-    guint alone = one_in(maker->director, 4) ? upto(maker->director, maker->lanes - 1) : G_MAXUINT;
-    bool shaken = shake != FUZZ_FUNCTIONS;
+    Mood mood = shake != FUZZ_FUNCTIONS ? SHAKEN : one_in(maker->director, 4) ? CONTEST : CALM;
+    bool is_solo = mood != CONTEST && one_in(maker->director, 4);
+    guint alone = is_solo ? upto(maker->director, maker->lanes - 1) : G_MAXUINT;
     maker->round++;
     for (guint lane = 0; lane < maker->lanes; lane++) {
-        guint calls = alone == G_MAXUINT || alone == lane ? 1 + upto(maker->director, 2) : 0;
+        guint calls = !is_solo || alone == lane ? 1 + upto(maker->director, 2) : 0;
+        calls = mood == CONTEST ? 3 : calls;
         guint shake_at = upto(maker->director, calls);
         for (guint i = 0; i <= calls && i < FUZZ_ROUND_CALLS / maker->lanes; i++) {
-            if (shaken && lane == shaker && i == shake_at)
+            if (mood == SHAKEN && lane == shaker && i == shake_at)
                 add_shake(maker, shake, lane, handle);
             else if (i < calls)
-                add_call(maker, lane, shaken);
+                add_call(maker, lane, mood);
         }
     }
     if (shake == FUZZ_DESTROY)

@@ -209,11 +209,11 @@ static void apply_running(const FuzzState *state, const FuzzCall *call, const Fu
         apply_cut_off(&after, call, answer, next);
     if (is_told_gone(answer) && after.is_stale[call->handle])
         keep(next, &after);
-    if (call->options & FUZZ_FIRED)
-        return;
     bool is_wrong = call->mode > 0777 && strchr(fuzz_kinds[call->function].fields, 'm');
     if (is_wrong && answer->status == SPROV_E_INVALID_ARGUMENT)
         keep(next, &after);
+    if (call->options & FUZZ_FIRED)
+        return;
     FuzzState before = after;
     if (!make_ready(&after, call)) {
         if (is_refusal(&before, call, answer))

@@ -169,9 +169,25 @@ static bool ps(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *a
     return answer->status == SPROV_OK;
 }
 
+/* Success whatever the token says. */
+static bool has_nothing_to_do(const FuzzProcess *process, const FuzzCall *call)
+{
+    if (call->function == FUZZ_CLOSE)
+        return process->life == FUZZ_OVER || !has_input(process);
+    g_autoptr(GBytes) bytes = fuzz_content(call->content);
+    return call->function == FUZZ_FEED && g_bytes_get_size(bytes) == 0;
+}
+
 static bool is_told_gone(const FuzzAnswer *answer)
 {
     return answer->status == SPROV_E_NOT_READY && answer->error_flags & SPROV_ERROR_SANDBOX_GONE;
+}
+
+/* Its sandbox is about to end, and it has. */
+static bool is_told_ended(const FuzzCall *call, const FuzzAnswer *answer)
+{
+    return (call->function == FUZZ_FEED && answer->status == SPROV_E_CONFLICT) ||
+           (call->function == FUZZ_KILL && answer->status == SPROV_E_NOT_FOUND);
 }
 
 static void apply_on_handle(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer,
@@ -180,11 +196,14 @@ static void apply_on_handle(const FuzzState *state, const FuzzCall *call, const 
     const FuzzProcess *process = &state->processes[call->lane][call->slot];
     bool is_known = process->life == FUZZ_ALIVE || process->life == FUZZ_OVER;
     bool was_forgotten = process->life == FUZZ_FORGOTTEN || process->life == FUZZ_FORGOTTEN_GONE;
-    bool is_refused = (process->life == FUZZ_NO_PROCESS && answer->outcome == FUZZ_NO_HANDLE) ||
-                      (was_forgotten && answer->status == SPROV_E_NOT_FOUND) ||
-                      (process->life >= FUZZ_GONE && is_told_gone(answer)) ||
-                      (process->life != FUZZ_NO_PROCESS && fuzz_is_cancelled(call, answer)) ||
-                      (is_known && answer->beside_end && is_told_gone(answer));
+    bool is_refused =
+        (process->life == FUZZ_NO_PROCESS && answer->outcome == FUZZ_NO_HANDLE) ||
+        (was_forgotten && answer->status == SPROV_E_NOT_FOUND) ||
+        (process->life >= FUZZ_GONE && is_told_gone(answer)) ||
+        (process->life != FUZZ_NO_PROCESS && fuzz_is_cancelled(call, answer)) ||
+        (is_known && call->options & FUZZ_FIRED && answer->status == SPROV_OK &&
+         answer->outcome != FUZZ_NO_HANDLE && has_nothing_to_do(process, call)) ||
+        (is_known && answer->beside_end && (is_told_gone(answer) || is_told_ended(call, answer)));
     if (is_refused)
         keep(next, state);
     if (call->options & FUZZ_FIRED || answer->outcome == FUZZ_NO_HANDLE)
@@ -222,6 +241,7 @@ void fuzz_apply_process(const FuzzState *state, const FuzzCall *call, const Fuzz
     if (has_none
             ? answer->outcome == FUZZ_NO_HANDLE
             : fuzz_is_cancelled(call, answer) || (answer->beside_end && is_told_gone(answer)) ||
-                  (!(call->options & FUZZ_FIRED) && is_right))
+                  ((!(call->options & FUZZ_FIRED) || answer->status == SPROV_E_NOT_FOUND) &&
+                   is_right))
         keep(next, state);
 }

@@ -132,6 +132,8 @@ bool fuzz_replay(Fuzz *fuzz, const FuzzScript *script, FuzzOutcome *outcome, GEr
     g_autofree char *path = g_build_filename(fuzz->folder, "script", NULL);
     g_autofree char *text = fuzz_script_text(script);
     *outcome = (FuzzOutcome){0};
+    if (fuzz->caught)
+        return hs_fail(error, SPROV_E_CANCELLED, "ended by signal %d", fuzz->caught);
     if (!g_file_set_contents(path, text, -1, error) ||
         !run_child(fuzz, word, path, NULL, &job, error))
         return false;

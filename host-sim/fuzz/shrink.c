@@ -55,11 +55,11 @@ static void number_rounds(FuzzScript *script)
 static bool consider(Shrinker *shrinker, FuzzScript *candidate)
 {
     guint round = G_MAXUINT;
-    bool fails = false;
+    guint wanted = shrinker->tries == 1 ? 1 : 2; /* of a race not too rare a case */
     number_rounds(candidate);
-    for (guint i = 0; i < shrinker->tries && !fails && has_time(shrinker); i++)
-        fails = fails_once(shrinker, candidate, &round);
-    if (!fails) {
+    for (guint i = 0; i < shrinker->tries && wanted > 0 && has_time(shrinker); i++)
+        wanted -= fails_once(shrinker, candidate, &round);
+    if (wanted > 0) {
         fuzz_script_free(candidate);
         return false;
     }
@@ -213,7 +213,7 @@ FuzzScript *fuzz_shrink(Fuzz *fuzz, const FuzzScript *script, const FuzzOutcome 
         fuzz_script_free(shrinker.best);
         return NULL;
     }
-    shrinker.tries = *ret_failed == *ret_tried ? 1 : MIN(2 * *ret_tried / *ret_failed, 12);
+    shrinker.tries = *ret_failed == *ret_tried ? 1 : MIN(4 * *ret_tried / *ret_failed, 16);
     drop_lanes(&shrinker);
     for (guint size = MAX(shrinker.best->calls->len / 2, 1); has_time(&shrinker);) {
         bool has_dropped = drop_calls(&shrinker, size);

@@ -133,15 +133,16 @@ def rotate():
 
 def make_certificate(folder):
     cert, key = os.path.join(folder, 'ca.pem'), os.path.join(folder, 'key.pem')
-    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=127.0.0.1',
+    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1',
+                    '-nodes', '-days', '2', '-subj', '/CN=127.0.0.1',
                     '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', cert], check=True,
                    stderr=subprocess.DEVNULL)
     return cert, key
 
 
-def serve(folder, cert, key):
+def serve(folder, cert, key, handler=Handler):
     Handler.served = folder
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler)
     server.daemon_threads = True
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
@@ -191,4 +192,5 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-main()
+if __name__ == '__main__':
+    main()

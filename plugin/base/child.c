@@ -28,30 +28,13 @@ static bool fail_descriptor(GError **error)
                           "no descriptor for a child");
 }
 
-/* Both above the standard streams, where posix_spawn() puts things in one after the other. */
-static bool lift(int pair[2], GError **error)
-{
-    for (int i = 0; i < 2; i++)
-        pair[i] = spr_fd_above_standard(pair[i]);
-    if (pair[0] >= 0 && pair[1] >= 0)
-        return true;
-    fail_descriptor(error);
-    for (int i = 0; i < 2; i++) {
-        if (pair[i] >= 0)
-            close(pair[i]);
-    }
-    return false;
-}
-
 bool spr_child_start(const char *const *argv, int fd, SprChild **ret_child, GError **error)
 {
     int complaint[2];
     pid_t pid;
     /* What it complains about beyond the pipe's size is lost: it never waits. */
-    if (pipe2(complaint, O_CLOEXEC | O_NONBLOCK) < 0)
+    if (pipe2(complaint, O_CLOEXEC | O_NONBLOCK) < 0 || !spr_fds_above_standard(complaint))
         return fail_descriptor(error);
-    if (!lift(complaint, error))
-        return false;
     int why = spr_spawn(argv, NULL, fd, fd, complaint[1], &pid);
     close(complaint[1]);
     if (why != 0) {
@@ -70,10 +53,9 @@ bool spr_child_start(const char *const *argv, int fd, SprChild **ret_child, GErr
 bool spr_child_talk(const char *const *argv, int *ret_fd, SprChild **ret_child, GError **error)
 {
     int talk[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) < 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) < 0 ||
+        !spr_fds_above_standard(talk))
         return fail_descriptor(error);
-    if (!lift(talk, error))
-        return false;
     bool ok = fcntl(talk[0], F_SETFL, O_NONBLOCK) == 0 || fail_descriptor(error);
     ok = ok && spr_child_start(argv, talk[1], ret_child, error);
     close(talk[1]);

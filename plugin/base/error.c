@@ -111,8 +111,8 @@ const SprErrorPrivate *spr_error_extra(const GError *error)
 
 bool spr_error_is_own_wish(const GError *error)
 {
-    return spr_error_is(error, SPR_E_CANCELLED, NULL) ||
-           spr_error_is(error, SPR_E_TIMEOUT, NULL) || spr_error_is(error, SPR_E_REFUSED, NULL);
+    return spr_error_is(error, SPR_E_CANCELLED, NULL) || spr_error_is(error, SPR_E_TIMEOUT, NULL) ||
+           spr_error_is(error, SPR_E_REFUSED, NULL);
 }
 
 bool spr_error_is(const GError *error, SprErrorCode code, const char *reason)

@@ -63,8 +63,8 @@ void spr_error_take_detail(GError **error, char *detail);
 /* What travels with error; zeros when it is of another domain. Never NULL. */
 const SprErrorPrivate *spr_error_extra(const GError *error);
 
-/* Whether it ended by the wish of its own caller (cancelled, out of time, refused by a callback), so
- * that it says nothing to others who wait for the same. */
+/* Whether it ended by the wish of its own caller (cancelled, out of time, refused by a callback),
+ * so that it says nothing to others who wait for the same. */
 bool spr_error_is_own_wish(const GError *error);
 
 /* True when error is of this domain and has this code (and, if not NULL, this reason). */

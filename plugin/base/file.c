@@ -77,3 +77,20 @@ int spr_fd_above_standard(int fd)
     errno = why;
     return above;
 }
+
+bool spr_fds_above_standard(int ends[2])
+{
+    int why = 0;
+    for (int i = 0; i < 2; i++) {
+        ends[i] = spr_fd_above_standard(ends[i]);
+        if (ends[i] < 0)
+            why = errno;
+    }
+    for (int i = 0; i < 2 && why != 0; i++) {
+        if (ends[i] >= 0)
+            close(ends[i]);
+        ends[i] = -1;
+    }
+    errno = why;
+    return why == 0;
+}

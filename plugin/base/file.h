@@ -18,3 +18,7 @@ void spr_file_wipe_free(char *text, gsize size);
  * its standard streams a new descriptor would be one of them, and the host would print into it. fd
  * below 0 is handed back; -1 with errno when there is no number left. */
 int spr_fd_above_standard(int fd);
+
+/* The same for both ends of a pipe or a pair of sockets. False with errno when there is no number
+ * left: then both are closed, and -1. */
+bool spr_fds_above_standard(int ends[2]);

@@ -15,11 +15,8 @@
 /* A pipe of which both ends are above the standard streams, which a host may have closed. */
 static bool make_pipe(int ends[2])
 {
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return false;
-    for (int i = 0; i < 2; i++)
-        ends[i] = spr_fd_above_standard(ends[i]);
-    return ends[0] >= 0 && ends[1] >= 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+    return pipe2(ends, O_CLOEXEC) == 0 && spr_fds_above_standard(ends) &&
+           fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
 static void close_end(int *fd)

@@ -15,8 +15,8 @@ bool spr_turn_take(SprTurn *turn, const SprWait *wait, GError **error)
         g_mutex_lock(&turn->lock);
     }
     if (ok && !(turn->taken = spr_latch_new()))
-        ok = spr_fail(error, SPR_E_EXHAUSTED, "no-descriptor",
-                      "the process has no descriptor left");
+        ok =
+            spr_fail(error, SPR_E_EXHAUSTED, "no-descriptor", "the process has no descriptor left");
     g_mutex_unlock(&turn->lock);
     return ok;
 }

@@ -15,9 +15,9 @@
 typedef struct SprLatch SprLatch;
 
 typedef struct {
-    gint64 deadline_us;           /* monotonic time, SPR_NEVER for none */
-    int cancel_fd;                /* readable or hung up once cancelled; -1 for none */
-    int (*is_cancelled)(void *);  /* asked at least every 100 ms; may be NULL */
+    gint64 deadline_us;          /* monotonic time, SPR_NEVER for none */
+    int cancel_fd;               /* readable or hung up once cancelled; -1 for none */
+    int (*is_cancelled)(void *); /* asked at least every 100 ms; may be NULL */
     void *cancel_ctx;
     SprLatch *gone; /* opens when what the call is about is taken away; borrowed, may be NULL */
 } SprWait;

@@ -72,6 +72,8 @@ is_gone() {
 
 call --help
 check 'help lists the commands' all gave 0 '*Usage:*  run *  start *  exec *  info *' '' -- test "$out" != ''
+commands=$(sed -n 's/^  \([a-z]\{2,\}\) .*/\1/p' "$work/out" | sort)
+check 'docs/host-sim.md has them all' test "$(grep -oE '`(host-sim )?[a-z]+' docs/host-sim.md | sed 's/.*[` ]//' | sort -u | comm -13 - <(echo "$commands"))" = ''
 call help run
 check 'help of a command tells its options and exit codes' gave 0 '*--timeout=SECONDS*Exit codes:*124*125*Examples:*' ''
 call read --help
@@ -92,6 +94,12 @@ call start "${open[@]}" --options '{"a":1,'
 check 'broken JSON is told with its place' gave 2 '' '*--options*line 1, column*'
 call start "${open[@]}" --config "@$work/none.json"
 check 'a missing @FILE is told by name' gave 2 '' "*--config*$work/none.json*"
+call kill "${open[@]}" --id x --signal FOO 1
+check 'what is no signal is told' gave 2 '' '*"FOO" is no signal*TERM*1 to 64*'
+call prune "${open[@]}"
+check 'a provider that prunes nothing is told so' gave 125 '' '*sprov.provider/1*'
+call cp "${open[@]}" file dir
+check 'cp needs a sandbox' gave 2 '' '*ID:PATH*'
 call write --id x --mode 999 path
 check 'a wrong mode is a usage error' gave 2 '' '*999*octal*'
 
@@ -184,6 +192,10 @@ call read "${open[@]}" --id "$id" /etc/passwd
 check 'read never creates a sandbox for a mistyped id' all gave 125 '' "*$id*" -- is_gone "$id"
 call stop "${open[@]}" "$id"
 check 'stop of a mistyped id is an error' gave 125 '' "*$id*host-sim ls*"
+call ps "${open[@]}" --id "$id"
+check 'so is ps' gave 125 '' "*$id*host-sim ls*"
+call info "${open[@]}" --id "$id"
+check 'and info' gave 125 '' "*$id*host-sim ls*"
 call start "${with[@]}" --id "$id"
 check 'start prints the id, and that it was created' gave 0 "$id" created
 call start "${with[@]}" --id "$id"
@@ -220,6 +232,10 @@ else
     call get "${open[@]}" --id "$id" tool
     check 'a provider without archives is told so' gave 125 '' '*sprov.archive/1*'
 fi
+call info "${open[@]}" --id "$id"
+check 'info --id tells of the sandbox' gave 0 "*id *$id*status *running*instructions *" ''
+call info "${open[@]}" --id "$id" --json
+check 'as JSON too' all gave 0 '*"status": "running"*' '' -- python3 -c 'import json,sys; json.load(open(sys.argv[1]))' "$work/out"
 call ls "${open[@]}"
 check 'ls shows the sandbox in a table' gave 0 "ID *STATUS *IMAGE *AGE *PROCESSES*$id *running *" ''
 call stop "${open[@]}" --id "$id"

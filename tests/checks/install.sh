@@ -17,7 +17,7 @@ check() {
     fi
 }
 
-echo 1..6
+echo 1..7
 DESTDIR=$into/root meson install -C build --no-rebuild > "$into/log" 2>&1 || sed 's/^/# /' "$into/log"
 pc=$(find "$into/root" -name sandbox-provider.pc)
 export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$into/root
@@ -30,6 +30,8 @@ check 'the schemas are there' \
 check 'host-sim is in bindir' test -x "$into/root/usr/local/bin/host-sim"
 check 'docker.so exports one symbol' \
     test "$(nm -D --defined-only "$providers/docker.so" | awk '{ print $3 }')" = sprov_entry_v1
+check 'local.so lies there too, and exports one symbol' \
+    test "$(nm -D --defined-only "$providers/local.so" | awk '{ print $3 }')" = sprov_entry_v1
 # shellcheck disable=SC2046
 check 'a host compiles against the installed headers' \
     cc -Werror $(pkg-config --cflags sandbox-provider) docs/examples/host.c -ldl -o "$into/host"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # processes.sh: processes that outlive the host that spawned them, with hosts that are killed and
-# several at once; prints TAP. Needs the engine of DOCKER_HOST.
+# several at once; prints TAP. Needs the engine of DOCKER_HOST, or another PROVIDER and OPTIONS.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-host=$PWD/build/host-sim/host-sim
-open=(--provider "$PWD/build/plugin/docker/docker.so")
+host=${HOST_SIM:-$PWD/build/host-sim/host-sim}
+open=(--provider "${PROVIDER:-$PWD/build/plugin/docker/docker.so}")
 options=${OPTIONS:-'{"image":"debian:bookworm-slim"}'}
 work=$(mktemp -d)
 id=processes-$$-$(date +%s)
@@ -44,7 +44,7 @@ exits_with() { # STATUS COMMAND...
     [ $? -eq "$wanted" ]
 }
 
-if [ -z "${DOCKER_HOST:-}" ]; then
+if [ -z "${DOCKER_HOST:-}${PROVIDER:-}" ]; then
     echo '1..0 # SKIP DOCKER_HOST is not set'
     exit 0
 fi
@@ -113,10 +113,20 @@ all_are_right() {
 }
 check 'twenty hosts spawn twenty processes, each with its own output and exit code' all_are_right
 
+# --------------------------------------------------------------------- what is dropped
+
+process=$(spawn 'seq 1 300000')
+exits_with 0 hs attach "$process"
+hs logs "$process" > "$work/logs" 2> "$work/last.err"
+all=$(seq 1 300000 | wc -c)
+dropped=$(sed -n 's/.*warning: \([0-9]*\) bytes of output are not kept.*/\1/p' "$work/last.err")
+check 'how much of a long output is not kept any more is told' \
+    [ "$((${dropped:-0} + $(wc -c < "$work/logs")))" -eq "$all" ]
+
 # ------------------------------------------------------------------------- kills
 
 process=$(spawn 'trap "" TERM; sleep 300 & sleep 300')
-check 'a process is killed with its tree' exits_with 0 hs kill --signal 15 --grace 1 "$process"
+check 'a process is killed with its tree' exits_with 0 hs kill --signal SIGTERM --grace 1 "$process"
 check 'it says so' exits_with 137 hs attach "$process"
 check 'and is no longer there to be killed' exits_with 125 hs kill "$process"
 

@@ -4,29 +4,8 @@
 # shellcheck disable=SC2016 # commands are expanded where they run
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-# shellcheck source=tests/engines/lib.sh
-. tests/engines/lib.sh
-# shellcheck source=tests/checks/tap.bash
-. tests/checks/tap.bash
-
-host=$PWD/build/host-sim/host-sim
-open=(--provider "$PWD/build/plugin/docker/docker.so")
-network=(-o '{"network":"host"}') # the server is on loopback
-work=$(mktemp -d)
-made=()
-
-cleanup() {
-    for ((i = ${#made[@]} - 1; i >= 0; i--)); do
-        "$host" templates rm "${open[@]}" "${made[i]}" 2> "$work/err" || cat "$work/err" >&2
-    done
-    rm -rf "$work"
-}
-trap cleanup EXIT
-
-if [ -z "${DOCKER_HOST:-}" ]; then
-    echo '1..0 # SKIP DOCKER_HOST is not set'
-    exit 0
-fi
+# shellcheck source=tests/checks/repositories.bash
+. tests/checks/repositories.bash
 
 mkfifo "$work/commands" "$work/told"
 host-sim/hooks/git.py < "$work/commands" > "$work/told" 2> "$work/server.err" &
@@ -43,44 +22,11 @@ url=$(told url)
 TOKEN=$(told token)
 GIT_SSL_CAINFO=$(told environment GIT_SSL_CAINFO)
 export TOKEN GIT_SSL_CAINFO
+first="" main="" tagged="" pulled="" newest=""
 for name in first main tagged pulled newest; do
-    declare "$name=$(told commits $name)"
+    declare "$name=$(told commits "$name")"
 done
-
-# --------------------------------------------------------------------------------- building
-
-# build FILE ARGUMENT...: sets id; output in last.out and last.err.
-build() {
-    local file=$work/$1 status=0
-    shift
-    "$host" build "${open[@]}" "${network[@]}" "$@" "$file" > "$work/last.out" 2> "$work/last.err" || status=$?
-    id=$(cat "$work/last.out")
-    [ -z "$id" ] || made+=("$id")
-    return $status
-}
-
-fails_with() { # WORDS FILE ARGUMENT...
-    local words=$1
-    shift
-    ! build "$@" && grep -qF -- "$words" "$work/last.err"
-}
-
-# An image that trusts the server, as a template for the others to begin with.
-python3 -c 'import json, sys
-print(json.dumps({"baseImage": "debian:bookworm-slim", "operations": [{"method": "runCmd", "args": [sys.argv[1]]}]}))' \
-    "$(told trust)" > "$work/base.json"
-build base.json || cat "$work/last.err"
-base=$id
-
-repository() { # FILE PATH MEMBERS
-    printf '{"repository":{"cloneUrl":"%s/%s","baseImage":"%s"%s}}' "$url" "$2" "$base" "${3:+,$3}" > "$work/$1"
-}
-in_image() { # COMMAND: what it prints in the image's directory
-    "$host" run "${open[@]}" -o "{\"template\":\"$id\"}" -c "$1" 2> "$work/gone"
-}
-is_at() { # SHA FILE
-    build "$2" && [ "$(in_image 'git rev-parse HEAD; pwd')" = "$1"$'\n/workspace/app' ]
-}
+build_base "$(told trust)"
 
 repository main.json app.git '"ref":"main"'
 check 'a branch is found though another ends like it' is_at "$main" main.json
@@ -143,6 +89,13 @@ check 'git ran while it was built' grep -q 'git clone\|git-remote' "$work/proces
 check 'the token is in no process list' nothing_found "$work/processes"
 check 'nor in the image, nor in what we told' \
     nothing_found "$work/history" "$work/inspect" "$work/inside" "$work/last.err"
+
+box=repository-$$
+boots() { "$host" start "${open[@]}" --id "$box" -o "{\"template\":$(cat "$work/private.json")}" "$@" > "$work/gone" 2> "$work/last.err"; }
+denied() { ! boots && grep -qF 'git:' "$work/last.err"; }
+check 'a sandbox of the repository asks for it without a token in vain' denied
+check 'and with it finds the template' boots --secret GH_TOKEN=env:TOKEN
+"$host" rm "${open[@]}" "$box"
 
 # --------------------------------------------------------------------------------- describe
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# templates.sh: builds with secrets, several at once, and what is left of them, through host-sim;
-# prints TAP. Needs the engine of DOCKER_HOST, with busybox:latest.
+# templates.sh: builds with secrets, over TLS too, several at once, and what is left of them, through
+# host-sim; prints TAP. Needs the engine of DOCKER_HOST, with busybox:latest. ENGINE_LOG is the engine's
+# log where that is not a shared one of the tests.
 # shellcheck disable=SC2016 # commands are expanded where they run
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -16,7 +17,10 @@ token=t$$-$(date +%s%N)
 export SECRET="s3cr3t/$token+tail"
 made=()
 
+relay=
+
 cleanup() {
+    [ -z "$relay" ] || kill "$relay"
     [ ${#made[@]} -eq 0 ] || "$host" templates rm "${open[@]}" "${made[@]}" 2> "$work/err" || cat "$work/err" >&2
     rm -rf "$work"
 }
@@ -118,10 +122,10 @@ engine_api "/images/$secret_id/get" -o "$work/image.tar"
 engine_api "/images/$secret_id/history" -o "$work/history"
 engine_api "/images/$secret_id/json" -o "$work/inspect"
 engine_api "/system/df" -o "$work/cache"
-: > "$work/engine.log" # that of an engine of the tests
-for log in /var/tmp/sprov-engines/*/log; do
-    case $DOCKER_HOST in *"${log%/log}"/*) cp "$log" "$work/engine.log" ;; esac
-done
+log=$engines/$(basename "$(dirname "$(dirname "${DOCKER_HOST#*://}")")")/log
+log=${ENGINE_LOG:-$log}
+: > "$work/engine.log"
+[ ! -r "$log" ] || cp "$log" "$work/engine.log"
 mkdir "$work/layers"
 tar -C "$work/layers" -xf "$work/image.tar"
 find "$work/layers" -type f | while read -r layer; do
@@ -170,6 +174,38 @@ definition big.json "$(secret_step 'printf %s \"$SECRET\" > /out' /out)" "$(run 
 check 'a value of 500 KiB arrives whole' build big.json --secret "SECRET=file:$work/big"
 check 'a larger one is refused' fails_with 'has 512001 bytes' missing.json --secret "SECRET=file:$work/bigger"
 
+# ------------------------------------------------------------------------------- over TLS
+
+# Encrypts the way to the engine. It asks for no certificate of ours, since socat cannot resume a session
+# that had one; tests/long/templates.sh has an engine that does.
+case $DOCKER_HOST in
+unix://*)
+    need_packages socat openssl
+    certs=$work/certs
+    mkdir "$certs"
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 \
+        -keyout "$certs/key.pem" -out "$certs/cert.pem" 2> "$work/gone"
+    cp "$certs/cert.pem" "$certs/ca.pem"
+    socat -d -d "OPENSSL-LISTEN:0,bind=127.0.0.1,reuseaddr,fork,cert=$certs/cert.pem,key=$certs/key.pem,verify=0" \
+        "UNIX-CONNECT:${DOCKER_HOST#unix://}" 2> "$work/relay" &
+    relay=$!
+    for ((waited = 0; waited < 100; waited++)); do
+        port=$(grep -oE 'listening on .*:[0-9]+$' "$work/relay" | grep -oE '[0-9]+$') && break
+        sleep 0.1
+    done
+    over_tls=(env DOCKER_TLS_VERIFY=1 "DOCKER_CERT_PATH=$certs" "DOCKER_HOST=tcp://127.0.0.1:$port")
+    ;;
+*) over_tls=(env) ;; # it leads there itself
+esac
+build_over_tls() { # FILE
+    "${over_tls[@]}" "$host" build "${open[@]}" --log-level debug "$work/$1" > "$work/last.out" 2> "$work/last.err" || return 1
+    made+=("$(cat "$work/last.out")")
+}
+definition tls.json "$(run 'sleep 6')" "$(secret_step 'printf %s \"$SECRET\" | sha256sum | cut -d\" \" -f1 > /sum' /sum)" \
+    "$(run "test \$(cat /sum) = $sum; echo over TLS")"
+check 'a secret arrives over TLS, after a step of six seconds' build_over_tls tls.json
+check 'and nothing tells it' nothing_found "$work/last.err"
+
 # ------------------------------------------------------------------------ cache and options
 
 definition scope.json "$(secret_step 'echo $SECRET | md5sum > /out' /out)"
@@ -197,8 +233,9 @@ check 'a variable that looks like a credential is warned of' grep -q 'warning.*M
 definition many.json "$(run 'sleep 1; head -c 16 /dev/urandom > /once')"
 for i in 1 2 3 4; do
     "$host" build "${open[@]}" "$work/many.json" > "$work/many.$i" 2> "$work/many.err.$i" &
+    builders[i]=$!
 done
-wait
+wait "${builders[@]}"
 made+=("$(cat "$work/many.1")")
 check 'four processes that build at once agree' \
     [ "$(cat "$work"/many.[1-4] | sort -u | wc -l) $(cat "$work"/many.[1-4] | wc -l)" = '1 4' ]

@@ -3,7 +3,7 @@
  * and any bytes as a name and a link in an archive. What is let through keeps the rules.
  */
 #include "base/error.h"
-#include "sandbox/filetar.h"
+#include "supervised/filetar.h"
 #include "supervisor/client/filecodec.h"
 
 #include <stdlib.h>

@@ -31,9 +31,17 @@ static void on_log(void *ctx, guint step, int stream, const char *text)
     *newest = MAX(*newest, step);
 }
 
+static void on_layer(void *ctx, guint step, const DkrLayer *layer)
+{
+    guint *newest = ctx;
+    require(step >= 1 && step <= *newest + 1 && g_utf8_validate(layer->id, -1, NULL));
+    require(layer->current >= 0 && layer->total >= 0);
+    *newest = MAX(*newest, step);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const DkrProgressVisitor visitor = {.step = on_step, .log = on_log};
+    static const DkrProgressVisitor visitor = {.step = on_step, .log = on_log, .layer = on_layer};
     guint newest = 0;
     g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, &newest, NULL);
     while (size > 0) {

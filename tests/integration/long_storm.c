@@ -21,7 +21,7 @@ typedef struct {
     char *acknowledged[FILES]; /* what the file holds for sure; NULL: nobody knows */
     int failed, wrong;
     double longest;
-    sprov_error error;
+    sprov_error error, failure; /* of the last call, of the last that failed */
 } Storm;
 
 static sprov_call how(const Storm *storm)
@@ -128,6 +128,7 @@ static sprov_status one_call(Storm *storm)
     if (status == SPROV_OK)
         return status;
     storm->failed++;
+    storm->failure = storm->error;
     bool tells = storm->error.flags & (SPROV_ERROR_RETRYABLE | SPROV_ERROR_SANDBOX_GONE);
     cr_expect(tells || status == SPROV_E_NOT_READY || status == SPROV_E_CONFLICT ||
                   getenv("STORM_FAULTS"),
@@ -205,8 +206,14 @@ static void one_seed(unsigned seed, unsigned seeds)
         one_call(&storm);
     cr_expect_lt(storm.longest, LIMIT_MS / 1000 + SLACK, "seed %u: a call took %.1f s", seed,
                  storm.longest);
-    ep_note("# seed %u: %d of %d calls failed, %d wrong, the longest took %.1f s", seed,
-            storm.failed, CALLS, storm.wrong, storm.longest);
+    /* An exec of the engine takes so many requests that one of them fails more often than not. */
+    int most = getenv("STORM_OPTIONS") ? CALLS : CALLS / 2;
+    cr_expect_leq(storm.failed, most, "seed %u: %d calls failed, at last with %s: %s", seed,
+                  storm.failed, storm.failure.reason, storm.failure.message);
+    ep_note("# seed %u: %d of %d calls failed, %d wrong, the longest took %.1f s; the last failed "
+            "with %s: %s",
+            seed, storm.failed, CALLS, storm.wrong, storm.longest, storm.failure.reason,
+            storm.failure.message);
     px_clear();
     finish(&storm);
 }
@@ -217,7 +224,8 @@ Test(storm, of_faults_at_random, .timeout = 7000)
     if (!seeds)
         cr_skip_test("STORM_FAULTS is not set");
     unsigned count = (unsigned)atoi(seeds);
-    for (unsigned seed = 0; seed < count; seed++)
+    unsigned first = getenv("STORM_FIRST") ? (unsigned)atoi(getenv("STORM_FIRST")) : 0;
+    for (unsigned seed = first; seed < count; seed++)
         one_seed(seed, count);
     wire_client_stop(px_proxy());
 }

@@ -39,6 +39,26 @@ static void must_stop(const EpBox *box)
     cr_assert_eq(ep_lifecycle()->stop(box->sandbox, NULL, &error), SPROV_OK, "%s", error.message);
 }
 
+Test(info, of_a_handle_that_only_looks_is_what_the_engine_and_the_kernel_say)
+{
+    EpBox box = ep_box("\"memory\":268435456");
+    ep_start(box.sandbox);
+    sprov_provider *provider = ep_open();
+    sprov_sandbox *other = ep_create(provider, box.id, NULL);
+    EpBox looking = {provider, other, box.id};
+    char *json = info(&looking);
+    has(json, "status", "running");
+    cr_expect(strstr(json, "\"memory\":268435456"), "%s", json);
+    cr_expect(strstr(json, "\"usage\":{\"memory\":"), "%s", json);
+    cr_expect(strstr(json, "\"supervisor\":{\"mode\":\"on\"}"), "%s", json);
+    must_stop(&looking);
+    json = info(&looking);
+    cr_expect_not(strstr(json, "\"usage\""), "%s", json);
+    cr_expect(strstr(json, "\"mode\":\"off\""), "%s", json);
+    ep_leave(&looking);
+    ep_destroy(&box);
+}
+
 /* ----------------------------------------------------------------------------- stop */
 
 Test(stop, ends_all_processes_and_keeps_files_and_id)

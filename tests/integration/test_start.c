@@ -225,7 +225,7 @@ Test(start, a_failed_one_says_why_and_leaves_no_container)
 Test(start, that_an_image_s_own_entrypoint_ends_at_once_is_a_failed_one)
 {
     static const char *const modes[] = {"", ",\"supervisor\":\"off\"", ",\"init\":false"};
-    char *image = ep_image("[\"sh\",\"-c\",\"sleep 0.1; echo because >&2; exit 3\"]");
+    char *image = ep_image("[\"sh\",\"-c\",\"echo because >&2; exit 3\"]");
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         char *more = ep_format("\"image\":\"%s\"%s", image, modes[i]);
         FailedStart failed = {more, SPROV_E_NOT_READY, "main-process-ended", "because"};
@@ -238,9 +238,8 @@ Test(start, that_an_image_s_own_entrypoint_ends_at_once_is_a_failed_one)
 
 Test(start, that_ends_at_once_is_told_of_a_container_that_was_there_too)
 {
-    EpBox box =
-        ep_box("\"command\":[\"sh\",\"-c\",\"test -e /ran && sleep 0.1 && echo again && exit "
-               "5; touch /ran; exec sleep 7126\"]");
+    EpBox box = ep_box("\"command\":[\"sh\",\"-c\",\"test -e /ran && echo again && exit "
+                       "5; touch /ran; exec sleep 7126\"]");
     sprov_error error = SPROV_INIT(sprov_error);
     ep_start(box.sandbox);
     ep_ask(box.sandbox, "while [ ! -e /ran ]; do sleep 0.05; done");

@@ -189,6 +189,10 @@ Test(templates, run_commands_exactly_as_written)
     add_run(f, "test \"$(cat /n)\" = \"$(printf 'one\\ntwo\\n/srv')\"");
     add(f, "runCmd", "[\"touch /a\",\"touch /b # \\nUSER=nobody\"]");
     add_run(f, "test -e /a && test -e /b && test \"$(id -u)\" = 0");
+    add_run(f, "cat <<\"RUN true\"");
+    add_run(f, "touch /behind");
+    add_run(f, "true");
+    add_run(f, "test -e /behind");
     dkr_template_image_free(must_build(f, false));
     fixture_free(f);
 }
@@ -281,35 +285,132 @@ static char *random_text(GRand *random, guint length)
     return g_string_free(text, FALSE);
 }
 
-Test(templates, bring_random_texts_into_the_image_unchanged)
+/* One random operation, and the shell commands that find what it must have made. */
+typedef struct {
+    GRand *random;
+    Fixture *f;
+    GPtrArray *values; /* of literal variables, by their number */
+    GString *words;    /* that the package managers were given, one a line */
+    GString *sums;     /* of files, as sha256sum -c reads them */
+    char *workdir;
+} Making;
+
+static char *quote(const char *text)
+{
+    g_auto(GStrv) split = g_strsplit(text, "'", -1);
+    g_autofree char *joined = g_strjoinv("'\\''", split);
+    return g_strdup_printf("'%s'", joined);
+}
+
+static char *random_line(Making *m, const char *without)
+{
+    char *text = random_text(m->random, 1 + (guint)g_rand_int_range(m->random, 0, 10));
+    for (char *p = text; *p; p++)
+        if (g_ascii_iscntrl(*p) || strchr(without, *p))
+            *p = '+';
+    return text;
+}
+
+static void make_variable(Making *m)
+{
+    char *value = random_text(m->random, (guint)g_rand_int_range(m->random, 0, 30));
+    g_autofree char *name = g_strdup_printf("V%u", m->values->len);
+    add_json(m->f, "setEnvs", json_pack("[{s:s}, {s:b}]", name, value, "literal", 1));
+    g_ptr_array_add(m->values, value);
+}
+
+static void make_file(Making *m, bool in_secret_step)
+{
+    static guint n;
+    g_autofree char *value = random_text(m->random, 1 + (guint)g_rand_int_range(m->random, 0, 40));
+    g_autofree char *end = random_line(m, "/");
+    g_autofree char *path = g_strdup_printf("/f%u-%s.", n++, end);
+    g_autofree char *quoted = quote(value);
+    g_autofree char *to = quote(path);
+    g_autofree char *command = g_strdup_printf("printf %%s %s > %s", quoted, to);
+    g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA256, value, -1);
+    if (in_secret_step)
+        add_json(m->f, "runWithSecrets",
+                 json_pack("[s, {s:[], s:s}]", command, "secrets", "output", path));
+    else
+        add_json(m->f, "runCmd",
+                 g_rand_boolean(m->random) ? json_pack("[s]", command)
+                                           : json_pack("[[s, s]]", "false || true # x", command));
+    g_string_append_printf(m->sums, "%s < %s | grep -q '^%s' || exit 1\n", "sha256sum", to, sum);
+}
+
+static void make_packages(Making *m)
+{
+    static const struct {
+        const char *method, *before;
+    } managers[] = {{"aptInstall", "<update>\n<install>\n<-y>\n"},
+                    {"pipInstall", "<install>\n"},
+                    {"npmInstall", "<install>\n"}};
+    gsize which = (gsize)g_rand_int_range(m->random, 0, G_N_ELEMENTS(managers));
+    g_autofree char *one = random_line(m, " ");
+    g_autofree char *two = random_line(m, " ");
+    add_json(m->f, managers[which].method, json_pack("[[s, s]]", one, two));
+    g_string_append_printf(m->words, "%s<%s>\n<%s>\n", managers[which].before, one, two);
+}
+
+static void make_directory(Making *m)
+{
+    g_autofree char *text = random_line(m, "$/");
+    g_free(m->workdir);
+    m->workdir = g_strdup_printf("/w%s.", text);
+    add_json(m->f, "setWorkdir", json_pack("[s]", m->workdir));
+}
+
+static void make_any(Making *m)
+{
+    switch (g_rand_int_range(m->random, 0, 5)) {
+    case 0:
+        make_variable(m);
+        break;
+    case 1:
+        make_file(m, false);
+        break;
+    case 2:
+        make_file(m, true);
+        break;
+    case 3:
+        make_packages(m);
+        break;
+    default:
+        make_directory(m);
+        break;
+    }
+}
+
+Test(templates, of_random_definitions_have_exactly_what_was_written)
 {
     guint32 seed = g_random_int();
-    GRand *random = g_rand_new_with_seed(seed);
     Fixture *f = fixture_new();
-    GString *sums = g_string_new("sha256sum -c <<'EOF'\n");
-    g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
+    Making m = {.random = g_rand_new_with_seed(seed),
+                .f = f,
+                .values = g_ptr_array_new_with_free_func(g_free),
+                .words = g_string_new("cat > /wanted <<'EOF OF WORDS'\n"),
+                .sums = g_string_new(NULL)};
     g_string_append_printf(f->progress, "seed %u\n", seed);
-    for (guint i = 0; i < 8; i++) {
-        char *value = random_text(random, 1 + i * 6);
+    add_run(f, "cd /usr/local/bin\ncat > apt-get <<'EOF'\n#!/bin/sh\nfor w; do printf '<%s>\\n' "
+               "\"$w\"; done"
+               " >> /words\nEOF\nchmod 755 apt-get\ncp apt-get pip\ncp apt-get npm\ntouch /words");
+    for (guint i = 0; i < 14; i++)
+        make_any(&m);
+    g_string_append(m.words, "EOF OF WORDS\ndiff /wanted /words");
+    add_run(f, m.words->str);
+    add_run(f, m.sums->len > 0 ? m.sums->str : "true");
+    g_autoptr(DkrTemplateImage) image = must_build(f, false);
+    cr_expect_str_eq(image->working_dir, m.workdir ? m.workdir : "", "seed %u", seed);
+    for (guint i = 0; i < m.values->len; i++) {
         g_autofree char *name = g_strdup_printf("V%u", i);
-        g_auto(GStrv) split = g_strsplit(value, "'", -1);
-        g_autofree char *joined = g_strjoinv("'\\''", split);
-        g_autofree char *command = g_strdup_printf("printf %%s '%s' > /f%u", joined, i);
-        g_autofree char *sum = g_compute_checksum_for_string(G_CHECKSUM_SHA256, value, -1);
-        g_string_append_printf(sums, "%s  /f%u\n", sum, i);
-        add_json(f, "setEnvs", json_pack("[{s:s}, {s:b}]", name, value, "literal", 1));
-        add_json(f, "runCmd", json_pack(i % 2 ? "[s]" : "[[s, s]]", command, "true # end"));
-        g_ptr_array_add(values, value);
+        check_env(f, name, g_ptr_array_index(m.values, i));
     }
-    g_string_append(sums, "EOF\n");
-    add_run(f, sums->str);
-    dkr_template_image_free(must_build(f, false));
-    for (guint i = 0; i < values->len; i++) {
-        g_autofree char *name = g_strdup_printf("V%u", i);
-        check_env(f, name, g_ptr_array_index(values, i));
-    }
-    g_string_free(sums, TRUE);
-    g_rand_free(random);
+    g_free(m.workdir);
+    g_string_free(m.words, TRUE);
+    g_string_free(m.sums, TRUE);
+    g_ptr_array_unref(m.values);
+    g_rand_free(m.random);
     fixture_free(f);
 }
 

@@ -488,6 +488,8 @@ Test(wire_engine, a_template_that_is_built_already_makes_no_build_request)
     build(&box, definition, &second);
     cr_assert(second.flags & SPROV_TEMPLATE_CACHED);
     cr_assert_eq(px_count("POST"), 0);
+    cr_assert_eq(px_count("GET"), 1, "one look is all");
+    cr_assert_eq(px_count("HEAD"), 0);
     cr_assert_str_eq(first.id, second.id);
     cr_assert_eq(ep_engine("DELETE", ep_format("/images/%s", first.id), NULL, NULL), 200);
     px_destroy(&box);

@@ -55,6 +55,8 @@ Test(limitation, L25_a_start_is_cancelled_while_it_pulls_creates_or_starts)
         {"/images/create", "{'path':'/images/create','do':'stall'},"
                            "{'path':'/images/*/json','do':'answer','status':404,'body':'{}'}"},
         {"/containers/create", "{'path':'/containers/create','do':'delay','ms':3000}"},
+        {"/containers/create", "{'path':'/containers/create','do':'stall'}"},
+        {"/containers/create", "{'path':'/containers/create','do':'stall','at':'answer'}"},
         {"/containers/*/start", "{'path':'/containers/*/start','do':'stall','at':'answer'}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

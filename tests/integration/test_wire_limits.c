@@ -2,6 +2,7 @@
 #include "px.h"
 
 #include <criterion/criterion.h>
+#include <ext/provider.h>
 #include <string.h>
 
 #define START "'method':'POST','path':'/exec/*/start'"
@@ -166,6 +167,12 @@ static void take_text(void *ctx, const char *text, size_t size)
 {
 }
 
+static void keep_text(void *ctx, const char *text, size_t size)
+{
+    sprov_sink sink = ep_sink(ctx);
+    sink.write(sink.ctx, text, size);
+}
+
 static sprov_status call_info(Limited *l)
 {
     return ep_lifecycle()->info(l->box.sandbox, &l->call, take_text, NULL, &l->error);
@@ -228,6 +235,55 @@ Test(wire_limits, L26_an_engine_that_never_answers_ends_every_call_by_its_deadli
     px_clear();
     ep_start(l.box.sandbox);
     px_destroy(&l.box);
+}
+
+/* One whose removal was lost, too, has lost the folder of its socket before it ever ran. */
+Test(wire_limits, a_container_that_a_failed_start_left_is_started_by_the_next)
+{
+    static const char *const first[] = {
+        "{'path':'/containers/*/start','nth':1,'do':'answer','status':500,'body':'on fire'}",
+        "{'method':'HEAD','path':'/containers/*/archive','nth':1,'do':'answer','status':500}",
+        "{'path':'/containers/*/start','nth':1,'do':'drop','at':'request'}",
+    };
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        Limited l = {.box = px_box(NULL), .error = SPROV_INIT(sprov_error)};
+        px_set("[%s,{'method':'DELETE','do':'drop','at':'request'}]", first[i]);
+        sprov_status status = ep_api()->start(l.box.sandbox, NULL, NULL, &l.error);
+        if (status != SPROV_OK)
+            cr_expect_eq(ep_count(l.box.id), 1, "%s", l.error.message);
+        px_clear();
+        cr_expect_eq(ep_api()->start(l.box.sandbox, NULL, NULL, &l.error), SPROV_OK, "%zu: %s", i,
+                     l.error.message);
+        cr_expect_str_eq(ep_ask(l.box.sandbox, "echo on"), "on");
+        px_destroy(&l.box);
+    }
+}
+
+/* The provider tells what it knows, whether or not the engine was there before. */
+Test(wire_limits, a_silent_engine_is_told_by_the_provider_itself)
+{
+    const sprov_ext_provider *extension = ep_extension(SPROV_EXT_PROVIDER);
+    sprov_provider *provider = ep_open_at(wire_client_host(px_proxy()));
+    for (int known = 0; known < 2; known++) {
+        EpBytes text = {0};
+        sprov_error error = SPROV_INIT(sprov_error);
+        px_set("[{'do':'stall'}]");
+        double began = ep_now();
+        cr_expect_eq(extension->info(provider, NULL, keep_text, &text, &error), SPROV_OK, "%s",
+                     error.message);
+        px_within(began, BEYOND_SILENT);
+        cr_assert(text.data && strstr(text.data, "\"engine\":null") &&
+                      strstr(text.data, "does not answer; sandboxes that have a socket go on"),
+                  "%s", text.data);
+        px_clear();
+        text = (EpBytes){0};
+        cr_expect_eq(extension->info(provider, NULL, keep_text, &text, &error), SPROV_OK);
+        cr_expect(text.data && strstr(text.data, "\"apiVersion\"") &&
+                      !strstr(text.data, "attention"),
+                  "%s", text.data);
+    }
+    cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+    cr_assert(wire_client_stop(px_proxy()));
 }
 
 /* What a failed call would tidy up is left where the engine answers nothing any more. */

@@ -7,6 +7,7 @@
 #include "engine/demux.h"
 #include "engine/endpoint.h"
 #include "engine/failure.h"
+#include "engine/registry.h"
 
 /* -------------------------------------------------------------------------- failure */
 
@@ -79,8 +80,9 @@ static void heard_free(Heard *heard)
 
 static void add_frame(GByteArray *wire, guint8 stream, const void *data, guint32 size)
 {
-    guint8 header[8] = {stream, 0, 0, 0, (guint8)(size >> 24), (guint8)(size >> 16),
-                        (guint8)(size >> 8), (guint8)size};
+    guint8 header[8] = {
+        stream,      0, 0, 0, (guint8)(size >> 24), (guint8)(size >> 16), (guint8)(size >> 8),
+        (guint8)size};
     g_byte_array_append(wire, header, sizeof header);
     g_byte_array_append(wire, data, size);
 }
@@ -138,4 +140,56 @@ Test(demux, bytes_that_are_no_frame_are_an_error)
         cr_assert(spr_error_is(error, SPR_E_IO, "bad-frame"));
         heard_free(&heard);
     }
+}
+
+Test(registry, is_the_first_part_of_a_name_that_looks_like_a_host)
+{
+    static const char *const names[][2] = {{"busybox", "docker.io"},
+                                           {"busybox:1.2", "docker.io"},
+                                           {"acme/app@sha256:12", "docker.io"},
+                                           {"docker.io/acme/app", "docker.io"},
+                                           {"localhost/app", "localhost"},
+                                           {"localhost:5000/app", "localhost:5000"},
+                                           {"ghcr.io/acme/app:1", "ghcr.io"}};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *registry = dkr_registry_of(names[i][0]);
+        cr_expect_str_eq(registry, names[i][1]);
+    }
+}
+
+typedef struct {
+    const char *user, *password; /* without a user the password is a token */
+} Login;
+
+static bool give_login(void *ctx, const char *registry, SprSecret **ret_user,
+                       SprSecret **ret_password)
+{
+    const Login *login = ctx;
+    cr_expect_str_eq(registry, "ghcr.io");
+    *ret_user = login->user ? spr_secret_new(login->user, strlen(login->user)) : NULL;
+    *ret_password = spr_secret_new(login->password, strlen(login->password));
+    return true;
+}
+
+static char *plain_auth(const char *user, const char *password)
+{
+    Login login = {user, password};
+    g_autoptr(SprSecret) auth = dkr_registry_auth("ghcr.io/acme/app", give_login, &login);
+    g_autofree char *base64 = g_strdup(spr_secret_data(auth));
+    cr_expect_null(strpbrk(base64, "+/"), "it is for a header: %s", base64);
+    gsize size;
+    g_strdelimit(base64, "-", '+');
+    g_strdelimit(base64, "_", '/');
+    g_autofree guchar *text = g_base64_decode(base64, &size);
+    return g_strndup((const char *)text, size);
+}
+
+Test(registry, a_login_is_what_the_engine_decodes)
+{
+    g_autofree char *login = plain_auth("me", "p\"w\xc3\xbf>>>???");
+    g_autofree char *token = plain_auth(NULL, "a-token");
+    cr_expect_str_eq(login, "{\"username\":\"me\",\"password\":\"p\\\"w\xc3\xbf>>>???\","
+                            "\"serveraddress\":\"ghcr.io\"}");
+    cr_expect_str_eq(token, "{\"identitytoken\":\"a-token\",\"serveraddress\":\"ghcr.io\"}");
+    cr_expect_null(dkr_registry_auth("ghcr.io/acme/app", NULL, NULL));
 }

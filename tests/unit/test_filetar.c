@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/tartree.h"
-#include "sandbox/filetar.h"
+#include "supervised/filetar.h"
 
 Test(filetar, a_name_is_cleaned_or_leads_out)
 {

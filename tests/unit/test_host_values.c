@@ -220,3 +220,41 @@ Test(host_values, an_error_without_a_message_tells_its_status)
     cr_assert_str_eq(hs_status_name(-99), "internal");
     cr_assert_str_eq(hs_status_name(SPROV_E_WOULD_BLOCK), "would-block");
 }
+
+Test(host_values, an_age_is_a_number_with_a_unit)
+{
+    static const struct {
+        const char *text;
+        gint64 ms;
+    } ages[] = {{"0s", 0}, {"90s", 90000}, {"30m", 1800000}, {"12h", 43200000}, {"7d", 604800000}};
+    for (size_t i = 0; i < sizeof ages / sizeof ages[0]; i++) {
+        gint64 ms = -1;
+        cr_assert(hs_parse_age(ages[i].text, &ms, NULL), "%s", ages[i].text);
+        cr_expect_eq(ms, ages[i].ms, "%s: %" G_GINT64_FORMAT, ages[i].text, ms);
+    }
+    static const char *const none[] = {"",     "7",  "d",   "-1d",  " 1d",
+                                       "1.5h", "1w", "1d ", "1day", "106751991168d"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        gint64 ms;
+        cr_expect_not(hs_parse_age(none[i], &ms, NULL), "%s", none[i]);
+    }
+}
+
+Test(host_values, a_signal_has_a_number_or_a_name)
+{
+    static const struct {
+        const char *text;
+        int number;
+    } signals[] = {{"1", 1},        {"9", 9},        {"64", 64},  {"TERM", 15},
+                   {"SIGTERM", 15}, {"sigterm", 15}, {"kill", 9}, {"USR1", 10}};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        int number = 0;
+        cr_assert(hs_parse_signal(signals[i].text, &number, NULL), "%s", signals[i].text);
+        cr_expect_eq(number, signals[i].number, "%s: %d", signals[i].text, number);
+    }
+    static const char *const none[] = {"", "0", "65", "-9", "09", "SIG", "FOO", "TERM ", "SIG9"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        int number;
+        cr_expect_not(hs_parse_signal(none[i], &number, NULL), "%s", none[i]);
+    }
+}

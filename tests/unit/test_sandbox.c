@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "sandbox/env.h"
+#include "supervised/env.h"
 #include "sandbox/fileplan.h"
 #include "sandbox/life.h"
 #include "sandbox/owner.h"

@@ -71,9 +71,11 @@ Test(suite, globs_select_and_exclude_by_id)
 
 #define EXITED(code) ((code) << 8)
 
-static JobVerdict verdict_of(const char *records, int status, bool timed_out)
+/* Of records as they are, or each behind the word of the run. */
+static JobVerdict verdict_of_raw(const char *records, int status, bool timed_out)
 {
-    Job job = {.pidfd = -1,
+    Job job = {.run = "word",
+               .pidfd = -1,
                .records_fd = -1,
                .output_fd = -1,
                .timed_out = timed_out,
@@ -84,6 +86,23 @@ static JobVerdict verdict_of(const char *records, int status, bool timed_out)
     cr_assert((job.message == NULL) == (verdict == JOB_PASS)); /* all others say why */
     job_clear(&job);
     return verdict;
+}
+
+static JobVerdict verdict_of(const char *records, int status, bool timed_out)
+{
+    g_auto(GStrv) lines = g_strsplit(records, "\n", -1);
+    g_autofree char *marked = g_strjoinv("\nword ", lines);
+    g_autofree char *all = g_strconcat("word ", marked, NULL);
+    return verdict_of_raw(all, status, timed_out);
+}
+
+Test(suite, what_others_write_among_the_records_is_none)
+{
+    cr_assert_eq(verdict_of_raw("done 9\n", EXITED(0), false), JOB_CRASH);
+    cr_assert_eq(
+        verdict_of_raw("done 9\nskip x\ngarb\nword fail y\nword done 1\n", EXITED(0), false),
+        JOB_FAIL);
+    cr_assert_eq(verdict_of_raw("words done 9\nword done 0\n", EXITED(0), false), JOB_HARNESS);
 }
 
 Test(suite, a_case_that_asserted_and_ended_has_passed)

@@ -11,6 +11,7 @@ typedef struct {
     gsize piece;   /* bytes of it at once */
     bool broken;   /* the connection ends with an error */
     bool vanishes; /* no image is there after the build */
+    bool blind;    /* it cannot tell which images there are */
     guint n_inspects;
     guint n_builds;
     char *base;
@@ -31,6 +32,8 @@ static bool fake_inspect(void *ctx, const char *name, const SprWait *wait,
     fake->n_inspects++;
     cr_expect(g_str_has_prefix(name, "mastra-template:"));
     *ret_image = NULL;
+    if (fake->blind)
+        return spr_fail(error, SPR_E_INTERNAL, "engine-error", "the disk is on fire");
     if (id) {
         *ret_image = g_new0(DkrTemplateImage, 1);
         (*ret_image)->id = g_strdup(id);
@@ -249,6 +252,18 @@ Test(template_build, asks_for_buildkit_with_tag_labels_and_one_dockerfile)
     cr_expect_eq(g_ascii_strtoull(tar + 148, NULL, 8), sum);
     for (gsize i = 512 + text_size; i < size; i++)
         cr_expect_eq(tar[i], 0);
+    fake_clear(&fake);
+}
+
+Test(template_build, an_engine_that_cannot_tell_what_it_has_builds_nothing)
+{
+    FakeEngine fake = fake_with(done);
+    g_autoptr(DkrTemplateImage) image = NULL;
+    g_autoptr(GError) error = NULL;
+    fake.blind = true;
+    cr_assert_not(build(&fake, definition, false, &image, &error));
+    cr_expect(spr_error_is(error, SPR_E_INTERNAL, "engine-error"), "%s", error->message);
+    cr_expect_eq(fake.n_builds + fake.n_sessions, 0);
     fake_clear(&fake);
 }
 

@@ -52,6 +52,17 @@ Test(template_own, commands_with_line_breaks_are_one_instruction)
     renders(2, "runCmd", "\"echo a\\\\ \\t\"", "RUN [\"/bin/sh\",\"-c\",\"echo a\\\\ \\t\"]\n");
 }
 
+Test(template_own, a_here_document_does_not_reach_the_next_instruction)
+{
+    renders(2, "runCmd", "\"cat <<\\\"RUN b\\\"\"",
+            "RUN [\"/bin/sh\",\"-c\",\"cat <<\\\"RUN b\\\"\"]\n");
+    renders(2, "runCmd", "\"cat 3<<-E\"", "RUN [\"/bin/sh\",\"-c\",\"cat 3<<-E\"]\n");
+    renders(2, "runCmd", "[\"a\",\"<<E cat\"]",
+            "RUN [\"/bin/sh\",\"-c\",\"eval 'a' && eval '<<E cat'\"]\n");
+    renders(1, "runCmd", "\"echo $((1<<2))\"", "RUN echo $((1<<2))\n");
+    renders(1, "runCmd", "\"cat <<<x\"", "RUN cat <<<x\n");
+}
+
 Test(template_own, commands_of_a_list_do_not_reach_into_each_other)
 {
     renders(2, "runCmd", "[\"echo a # note\",\"b\"]",

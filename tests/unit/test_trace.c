@@ -64,6 +64,23 @@ static void put_log(GByteArray *record, const char *digest, int stream, const ch
     put_bytes(record, 3, log->data, log->len);
 }
 
+/* total 0: not told */
+static void put_status(GByteArray *record, const char *digest, const char *id, guint64 current,
+                       guint64 total, bool completed)
+{
+    g_autoptr(GByteArray) status = g_byte_array_new();
+    put_text(status, 1, id);
+    put_text(status, 2, digest);
+    put_text(status, 3, "downloading");
+    put_number(status, 4, current);
+    if (total > 0)
+        put_number(status, 5, total);
+    put_bytes(status, 7, "\x08\x01", 2);
+    if (completed)
+        put_bytes(status, 8, "\x08\x02", 2);
+    put_bytes(record, 2, status->data, status->len);
+}
+
 /* ---------------------------------------------------------------- what was told, as text */
 
 static void tell_step(void *ctx, guint step, const char *name, DkrStepStatus status)
@@ -77,7 +94,13 @@ static void tell_log(void *ctx, guint step, int stream, const char *text)
     g_string_append_printf(ctx, "%u %d<%s>\n", step, stream, text);
 }
 
-static const DkrProgressVisitor visitor = {.step = tell_step, .log = tell_log};
+static void tell_layer(void *ctx, guint step, const DkrLayer *layer)
+{
+    g_string_append_printf(ctx, "%u %s %" G_GINT64_FORMAT "/%" G_GINT64_FORMAT "%s\n", step,
+                           layer->id, layer->current, layer->total, layer->done ? " done" : "");
+}
+
+static const DkrProgressVisitor visitor = {.step = tell_step, .log = tell_log, .layer = tell_layer};
 
 static void feed(DkrProgress *progress, GByteArray *record)
 {
@@ -99,7 +122,13 @@ static void count_log(void *ctx, const DkrTraceLog *log)
     ++*(guint *)ctx;
 }
 
-static const DkrTraceVisitor counter = {.vertex = count_vertex, .log = count_log};
+static void count_status(void *ctx, const DkrTraceStatus *status)
+{
+    ++*(guint *)ctx;
+}
+
+static const DkrTraceVisitor counter = {
+    .vertex = count_vertex, .log = count_log, .status = count_status};
 
 static bool decodes(const void *data, gsize size)
 {
@@ -137,6 +166,36 @@ Test(trace, fields_it_does_not_know_are_skipped)
                       6),
               "32 bits");
     cr_expect(decodes("\x08\x01", 2), "field 1 as a number");
+}
+
+Test(trace, a_cut_status_is_refused)
+{
+    g_autoptr(GByteArray) record = g_byte_array_new();
+    put_status(record, "d", "sha256:1", 5, 10, true);
+    for (guint size = 1; size < record->len; size++)
+        cr_expect_not(decodes(record->data, size), "%u", size);
+    cr_assert(decodes(record->data, record->len));
+    cr_expect_not(decodes("\x12\x02\x0a\x05", 4), "cut inside");
+}
+
+Test(progress, layers_are_told_with_their_step_and_other_doings_are_not)
+{
+    g_autoptr(GByteArray) record = g_byte_array_new();
+    g_autoptr(GString) told = g_string_new(NULL);
+    g_autoptr(DkrProgress) progress = dkr_progress_new(&visitor, told, NULL);
+    put_vertex(record, "a", "[1/1] FROM x", "s", NULL);
+    put_status(record, "a", "sha256:11", 5, 10, false);
+    put_status(record, "a", "sha256:11", 10, 10, true);
+    put_status(record, "a", "extracting sha256:11", 0, 0, true);
+    put_status(record, "a", "writing image sha256:22", 0, 0, true);
+    put_status(record, "a", "sha256:33", G_MAXUINT64, G_MAXUINT64, false);
+    feed(progress, record);
+    g_autofree char *most = g_strdup_printf("%" G_GINT64_FORMAT, G_MAXINT64);
+    g_autofree char *wanted =
+        g_strdup_printf("1 [1/1] FROM x started\n1 sha256:11 5/10\n1 sha256:11 10/10 done\n"
+                        "1 extracting sha256:11 0/0 done\n1 sha256:33 %s/%s\n",
+                        most, most);
+    cr_expect_str_eq(told->str, wanted);
 }
 
 Test(trace, malformed_bytes_are_refused)

@@ -228,6 +228,24 @@ void dkr_progress_log(DkrProgress *progress, const DkrTraceLog *log)
     tell_output(progress, step, stream, safe);
 }
 
+/* BuildKit reports other doings of a step by the same means, in words. */
+static bool is_layer(const char *id)
+{
+    return g_str_has_prefix(id, "sha256:") || g_str_has_prefix(id, "extracting sha256:");
+}
+
+static void tell_layer(DkrProgress *progress, const DkrTraceStatus *status)
+{
+    g_autofree char *id = safe_text_of(progress, status->id);
+    Step *step = is_layer(id) ? step_of(progress, status->vertex) : NULL;
+    const DkrLayer layer = {.id = id,
+                            .current = (gint64)MIN(status->current, G_MAXINT64),
+                            .total = (gint64)MIN(status->total, G_MAXINT64),
+                            .done = status->completed};
+    if (step)
+        progress->visitor.layer(progress->ctx, number_of(progress, step), &layer);
+}
+
 void dkr_progress_finish(DkrProgress *progress)
 {
     GHashTableIter steps;
@@ -247,9 +265,15 @@ static void on_log(void *ctx, const DkrTraceLog *log)
     dkr_progress_log(ctx, log);
 }
 
+static void on_status(void *ctx, const DkrTraceStatus *status)
+{
+    tell_layer(ctx, status);
+}
+
 bool dkr_progress_feed(DkrProgress *progress, const void *record, gsize size, GError **error)
 {
-    static const DkrTraceVisitor visitor = {.vertex = on_vertex, .log = on_log};
+    static const DkrTraceVisitor visitor = {
+        .vertex = on_vertex, .log = on_log, .status = on_status};
     return dkr_trace_decode(record, size, &visitor, progress, error);
 }
 

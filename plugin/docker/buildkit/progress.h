@@ -18,11 +18,19 @@ typedef enum {
     DKR_STEP_FAILED
 } DkrStepStatus;
 
+/* A layer of a base image that a step fetches or unpacks. */
+typedef struct {
+    const char *id;
+    gint64 current, total; /* bytes; total 0: not known */
+    bool done;
+} DkrLayer;
+
 /* Steps count from 1 in the order in which they are first told of. All text is UTF-8: a character
  * that was cut between two records is put together, and what is none becomes U+FFFD. */
 typedef struct {
     void (*step)(void *ctx, guint step, const char *name, DkrStepStatus status);
     void (*log)(void *ctx, guint step, int stream, const char *text); /* 1 stdout, 2 stderr */
+    void (*layer)(void *ctx, guint step, const DkrLayer *layer);
 } DkrProgressVisitor;
 
 typedef struct {

@@ -49,6 +49,30 @@ static bool decode_log(DkrProtoBytes bytes, const DkrTraceVisitor *visitor, void
     return true;
 }
 
+static bool decode_status(DkrProtoBytes bytes, const DkrTraceVisitor *visitor, void *ctx)
+{
+    DkrProtoCursor in = dkr_proto_cursor(bytes);
+    DkrTraceStatus status = {0};
+    DkrProtoField field;
+    while (in.at < in.end) {
+        if (!dkr_proto_next(&in, &field))
+            return false;
+        bool is_bytes = field.type == DKR_PROTO_BYTES, is_number = field.type == DKR_PROTO_VARINT;
+        if (field.number == 1 && is_bytes)
+            status.id = field.bytes;
+        else if (field.number == 2 && is_bytes)
+            status.vertex = field.bytes;
+        else if (field.number == 4 && is_number)
+            status.current = field.value;
+        else if (field.number == 5 && is_number)
+            status.total = field.value;
+        else if (field.number == 8 && is_bytes)
+            status.completed = true;
+    }
+    visitor->status(ctx, &status);
+    return true;
+}
+
 bool dkr_trace_decode(const void *data, gsize size, const DkrTraceVisitor *visitor, void *ctx,
                       GError **error)
 {
@@ -60,6 +84,8 @@ bool dkr_trace_decode(const void *data, gsize size, const DkrTraceVisitor *visit
         bool ok = dkr_proto_next(&in, &field);
         if (ok && field.type == DKR_PROTO_BYTES && field.number == 1)
             ok = decode_vertex(field.bytes, visitor, ctx);
+        else if (ok && field.type == DKR_PROTO_BYTES && field.number == 2)
+            ok = decode_status(field.bytes, visitor, ctx);
         else if (ok && field.type == DKR_PROTO_BYTES && field.number == 3)
             ok = decode_log(field.bytes, visitor, ctx);
         if (!ok)

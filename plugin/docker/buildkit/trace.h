@@ -22,10 +22,19 @@ typedef struct {
     DkrProtoBytes text;
 } DkrTraceLog;
 
-/* Both are called while dkr_trace_decode() runs, in the order of the record. */
+/* How far a part of a step is, such as a layer on its way. */
+typedef struct {
+    DkrProtoBytes vertex; /* its digest */
+    DkrProtoBytes id;
+    guint64 current, total; /* bytes; total 0: not known */
+    bool completed;
+} DkrTraceStatus;
+
+/* All are called while dkr_trace_decode() runs, in the order of the record. */
 typedef struct {
     void (*vertex)(void *ctx, const DkrTraceVertex *vertex);
     void (*log)(void *ctx, const DkrTraceLog *log);
+    void (*status)(void *ctx, const DkrTraceStatus *status);
 } DkrTraceVisitor;
 
 /* False with SPR_E_IO when the record is cut or malformed; what came before it was handed out. */

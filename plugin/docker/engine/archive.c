@@ -25,8 +25,8 @@ bool dkr_archive_size(DkrClient *client, const char *container, const char *path
     json_auto_t *object = text ? json_loadb((const char *)text, length, 0, NULL) : NULL;
     json_t *size = json_object_get(object, "size");
     if (!json_is_integer(size))
-        return spr_fail(error, SPR_E_IO, "bad-answer",
-                        "the engine's record of the file %s is none", path);
+        return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's record of the file %s is none",
+                        path);
     *ret_size = (guint64)json_integer_value(size);
     return true;
 }

@@ -27,8 +27,8 @@ struct DkrClient {
     SprLog log;
     DkrLanes lanes;
     GMutex lock;
-    int api_minor;      /* guarded; 0 until asked */
-    char *architecture; /* guarded; NULL until asked */
+    int api_minor;          /* guarded; 0 until asked */
+    char *architecture;     /* guarded; NULL until asked */
     gint64 silent_until_us; /* guarded; it did not answer a ping, and is not asked again before */
 };
 
@@ -582,24 +582,35 @@ bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error)
     return ping_for_version(client, wait, &minor, error);
 }
 
-bool dkr_client_answers(DkrClient *client, const SprWait *wait, GError **error)
+static bool fail_unanswered(const DkrClient *client, GError **error)
+{
+    spr_fail(error, SPR_E_UNAVAILABLE, "engine-silent", "%s does not answer",
+             client->endpoint->address);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+bool dkr_client_answers_now(DkrClient *client, const SprWait *wait, GError **error)
 {
     SprWait limited = spr_wait_within(wait, ANSWER_LIMIT_MS);
     g_autoptr(GError) why = NULL;
+    if (dkr_client_ping(client, &limited, &why))
+        return true;
+    if (why->code != SPR_E_TIMEOUT) {
+        spr_error_add_flags(&why, SPR_ERROR_RETRYABLE);
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    note_silent(client);
+    return fail_unanswered(client, error);
+}
+
+bool dkr_client_answers(DkrClient *client, const SprWait *wait, GError **error)
+{
     g_mutex_lock(&client->lock);
     bool known = g_get_monotonic_time() < client->silent_until_us;
     g_mutex_unlock(&client->lock);
-    if (!known && dkr_client_ping(client, &limited, &why))
-        return true;
-    if (!known && why->code == SPR_E_TIMEOUT)
-        note_silent(client);
-    if (known || why->code == SPR_E_TIMEOUT)
-        spr_fail(error, SPR_E_UNAVAILABLE, "engine-silent", "%s does not answer",
-                 client->endpoint->address);
-    else
-        g_propagate_error(error, g_steal_pointer(&why));
-    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
-    return false;
+    return known ? fail_unanswered(client, error) : dkr_client_answers_now(client, wait, error);
 }
 
 SprWait dkr_client_wait_to_tidy(DkrClient *client, const SprWait *call, gint64 limit_ms)

@@ -72,9 +72,11 @@ bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char 
 /* One unversioned ping, never answered from memory. */
 bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error);
 
-/* Whether the engine answers a ping within 2 s; one that was silent is not asked again for some
- * seconds, unless it answered something else meanwhile. For what is only worth doing when it does.
- */
+/* Whether the engine answers a ping within 2 s. */
+bool dkr_client_answers_now(DkrClient *client, const SprWait *wait, GError **error);
+
+/* The same, but one that was silent is not asked again for some seconds, unless it answered
+ * something else meanwhile: for what is only worth doing when it does. */
 bool dkr_client_answers(DkrClient *client, const SprWait *wait, GError **error);
 
 /* As spr_wait_to_tidy(), and over at once while the engine does not answer: a frozen one costs a

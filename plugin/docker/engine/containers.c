@@ -48,8 +48,7 @@ static bool list(DkrClient *client, const char *filter, const char *value, const
 {
     json_auto_t *filters = json_pack("{s:[s]}", filter, value);
     if (!filters)
-        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
-                        "the sandbox's id is not UTF-8");
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8", "the sandbox's id is not UTF-8");
     char *text = json_dumps(filters, JSON_COMPACT);
     g_autofree char *escaped = spr_url_escape(text);
     free(text);
@@ -155,17 +154,19 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
     return dkr_client_json(client, &request, wait, NULL, error);
 }
 
+/* *ret_status: of the engine where it refused, 0 where it did not. */
 static bool remove_with(DkrClient *client, const char *container, bool force, const SprWait *wait,
-                        GError **error)
+                        int *ret_status, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/containers/%s?force=%d&v=1", container, force);
     DkrRequest request = {.method = "DELETE", .path = path, .limit_ms = REMOVE_LIMIT_MS};
     g_autoptr(GError) why = NULL;
+    *ret_status = 0;
     if (dkr_client_json(client, &request, wait, NULL, &why))
         return true;
-    int status = dkr_failure_status(why);
+    *ret_status = dkr_failure_status(why);
     g_autofree char *text = g_ascii_strdown(why->message, -1);
-    if (status == 404 || (status == 409 && strstr(text, "already in progress")))
+    if (*ret_status == 404 || (*ret_status == 409 && strstr(text, "already in progress")))
         return true;
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
@@ -174,13 +175,24 @@ static bool remove_with(DkrClient *client, const char *container, bool force, co
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
                           GError **error)
 {
-    return remove_with(client, container, true, wait, error);
+    int status;
+    return remove_with(client, container, true, wait, &status, error);
+}
+
+bool dkr_container_remove_found(DkrClient *client, const char *container, const SprWait *wait,
+                                bool *ret_was_there, GError **error)
+{
+    int status;
+    bool ok = remove_with(client, container, true, wait, &status, error);
+    *ret_was_there = status != 404;
+    return ok;
 }
 
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
                                GError **error)
 {
-    return remove_with(client, container, false, wait, error);
+    int status;
+    return remove_with(client, container, false, wait, &status, error);
 }
 
 bool dkr_container_stats(DkrClient *client, const char *container, const SprWait *wait,

@@ -46,6 +46,10 @@ bool dkr_container_stop(DkrClient *client, const char *container, int grace_s, c
 bool dkr_container_remove(DkrClient *client, const char *container, const SprWait *wait,
                           GError **error);
 
+/* The same, and whether the engine knew it still. */
+bool dkr_container_remove_found(DkrClient *client, const char *container, const SprWait *wait,
+                                bool *ret_was_there, GError **error);
+
 /* The same unless it runs: then it is SPR_E_CONFLICT. */
 bool dkr_container_remove_idle(DkrClient *client, const char *container, const SprWait *wait,
                                GError **error);

@@ -17,7 +17,10 @@ typedef struct {
     SprChild *child; /* ssh; else NULL */
 } DkrDial;
 
-#define DKR_DIAL_NONE {.fd = -1, .listener = -1}
+#define DKR_DIAL_NONE                                                                              \
+    {                                                                                              \
+        .fd = -1, .listener = -1                                                                   \
+    }
 
 typedef struct {
     struct sockaddr_storage address;

@@ -25,8 +25,8 @@ static bool fail_too_long(const char *what, gsize size, GError **error)
 }
 
 /* JSON carries text alone. */
-static bool add_strings(json_t *array, const char *const *strings, const char *what,
-                        gsize *total, GError **error)
+static bool add_strings(json_t *array, const char *const *strings, const char *what, gsize *total,
+                        GError **error)
 {
     for (gsize i = 0; strings && strings[i]; i++) {
         gsize size = strlen(strings[i]) + 1;
@@ -50,10 +50,10 @@ static bool create_body(const DkrExecSpec *spec, char **ret_body, GError **error
     if (!add_strings(argv, spec->argv, "argument", &total, error) ||
         !add_strings(env, spec->env, "environment entry", &total, error))
         return false;
-    json_auto_t *body = json_pack("{s:O, s:O, s:b, s:b, s:b, s:b, s:s*, s:s*}", "Cmd", argv, "Env",
-                                  env, "AttachStdin", spec->with_stdin, "AttachStdout", 1,
-                                  "AttachStderr", 1, "Tty", 0, "WorkingDir", spec->cwd, "User",
-                                  spec->user);
+    json_auto_t *body =
+        json_pack("{s:O, s:O, s:b, s:b, s:b, s:b, s:s*, s:s*}", "Cmd", argv, "Env", env,
+                  "AttachStdin", spec->with_stdin, "AttachStdout", 1, "AttachStderr", 1, "Tty", 0,
+                  "WorkingDir", spec->cwd, "User", spec->user);
     if (!body)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "not-utf8",
                         "the working directory or the user is not UTF-8");
@@ -88,8 +88,8 @@ bool dkr_exec_create(DkrClient *client, const char *container, const DkrExecSpec
     return true;
 }
 
-bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait,
-                    DkrHijack **ret_hijack, GError **error)
+bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait, DkrHijack **ret_hijack,
+                    GError **error)
 {
     g_autofree char *path = g_strdup_printf("/exec/%s/start", id);
     return dkr_hijack_open(client, path, "{\"Detach\":false,\"Tty\":false}", wait, ret_hijack,

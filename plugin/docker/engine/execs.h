@@ -25,8 +25,8 @@ bool dkr_exec_create(DkrClient *client, const char *container, const DkrExecSpec
                      const SprWait *wait, char **ret_id, GError **error);
 
 /* Starts it and takes its connection over. */
-bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait,
-                    DkrHijack **ret_hijack, GError **error);
+bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait, DkrHijack **ret_hijack,
+                    GError **error);
 
 /* Never ask while output is unread: engines of version 26 wait for the reader. */
 bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, DkrExecState *ret,
@@ -36,8 +36,9 @@ bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, Dk
 bool dkr_exec_program(DkrClient *client, const char *id, const SprWait *wait, char **ret_program,
                       GError **error);
 
-/* The same behind the end of its streams. A code that is null is none, and is waited for limit_ms at
- * the most; then SPR_E_IO, reason "no-exit-code". SPR_E_IO, "connection-broken", while it runs. */
+/* The same behind the end of its streams. A code that is null is none, and is waited for limit_ms
+ * at the most; then SPR_E_IO, reason "no-exit-code". SPR_E_IO, "connection-broken", while it runs.
+ */
 bool dkr_exec_outcome(DkrClient *client, const char *id, gint64 limit_ms, const SprWait *wait,
                       DkrExecState *ret, GError **error);
 

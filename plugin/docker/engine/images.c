@@ -84,10 +84,10 @@ static void report(const Pull *pull, const json_t *object)
     json_t *status = json_object_get(object, "status");
     if (!pull->progress || !json_is_string(status))
         return;
-    json_auto_t *out = json_pack("{s:s, s:s, s:O*, s:O, s:O*, s:O*}", "type", "pull", "image",
-                                 pull->image, "layer", layer, "status", status, "current",
-                                 json_object_get(detail, "current"), "total",
-                                 json_object_get(detail, "total"));
+    json_auto_t *out =
+        json_pack("{s:s, s:s, s:O*, s:O, s:O*, s:O*}", "type", "pull", "image", pull->image,
+                  "layer", layer, "status", status, "current", json_object_get(detail, "current"),
+                  "total", json_object_get(detail, "total"));
     char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
     if (text)
         pull->progress(pull->progress_ctx, text);
@@ -135,11 +135,8 @@ static bool open_pull(DkrClient *client, const char *image, const char *platform
                       GError **error)
 {
     g_autofree char *path = pull_path(image, platform);
-    DkrRequest request = {.method = "POST",
-                          .path = path,
-                          .limit_ms = -1,
-                          .patient = true,
-                          .registry_auth = auth};
+    DkrRequest request = {
+        .method = "POST", .path = path, .limit_ms = -1, .patient = true, .registry_auth = auth};
     g_autoptr(GError) why = NULL;
     if (dkr_client_open(client, &request, wait, ret_reply, &why))
         return true;

@@ -17,7 +17,7 @@ typedef struct {
     const char *cert, *cert_name; /* with key, or neither */
     const char *key, *key_name;
     const char *key_text; /* in place of key, the PEM text itself: of a host, wiped by its owner */
-    bool skip_verify; /* any certificate will do */
+    bool skip_verify;     /* any certificate will do */
 } DkrTlsSource;
 
 /* SPR_E_INVALID_ARGUMENT, reason "tls-credentials", names what cannot be used. */

@@ -8,12 +8,9 @@ typedef struct {
 } Extension;
 
 static const Extension extensions[] = {
-    {SPROV_EXT_ARCHIVE, &glue_archive},
-    {SPROV_EXT_FILES, &glue_files},
-    {SPROV_EXT_LIFECYCLE, &glue_lifecycle},
-    {SPROV_EXT_PROCESSES, &glue_processes},
-    {SPROV_EXT_PROVIDER, &glue_provider},
-    {SPROV_EXT_TEMPLATES, &glue_templates},
+    {SPROV_EXT_ARCHIVE, &glue_archive},     {SPROV_EXT_FILES, &glue_files},
+    {SPROV_EXT_LIFECYCLE, &glue_lifecycle}, {SPROV_EXT_PROCESSES, &glue_processes},
+    {SPROV_EXT_PROVIDER, &glue_provider},   {SPROV_EXT_TEMPLATES, &glue_templates},
 };
 
 const void *glue_extension(const char *id)

@@ -3,6 +3,7 @@
 
 #include "base/tar.h"
 #include "prune/prune.h"
+#include "sandbox/context.h"
 
 #include <dlfcn.h>
 #include <jansson.h>
@@ -43,27 +44,38 @@ static json_t *describe_libraries(void)
     return object;
 }
 
+/* Asked anew: that it was there before says nothing. */
+static bool reach(const GlueCall *gc, int *ret_minor, GError **error)
+{
+    DkrClient *client = gc->provider->context->client;
+    return dkr_client_answers_now(client, &gc->wait, error) &&
+           dkr_client_api_minor(client, &gc->wait, ret_minor, error);
+}
+
 /* An engine that cannot be reached is something to tell, not a failure to. */
 static bool describe(GlueCall *gc, char **ret_json)
 {
     int api_minor = 0;
     g_autoptr(GError) why = NULL;
     json_auto_t *object = json_object();
-    bool reached = dkr_client_api_minor(gc->provider->context.client, &gc->wait, &api_minor, &why);
+    bool reached = reach(gc, &api_minor, &why);
     if (!reached && (why->code == SPR_E_CANCELLED || why->code == SPR_E_TIMEOUT)) {
         gc->failure = g_steal_pointer(&why);
         return false;
     }
-    const DkrEndpoint *endpoint = dkr_client_endpoint(gc->provider->context.client);
+    const DkrEndpoint *endpoint = dkr_client_endpoint(gc->provider->context->client);
     json_object_set_new(object, "endpoint", json_string(endpoint->address));
     json_object_set_new(object, "endpointFrom", json_string(endpoint->origin));
-    json_object_set_new(
-        object, "engine",
-        reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor)) : json_null());
+    json_object_set_new(object, "engine",
+                        reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor))
+                                : json_null());
     json_object_set_new(object, "runtimeDir",
-                        json_string(dkr_runtime_directory(gc->provider->context.runtime)));
+                        json_string(dkr_runtime_directory(gc->provider->context->runtime)));
     if (!reached)
-        json_object_set_new(object, "attention", json_pack("[s]", why->message));
+        json_object_set_new(
+            object, "attention",
+            json_pack("[o]", json_sprintf("%s; sandboxes that have a socket go on without it",
+                                          why->message)));
     json_object_set_new(object, "libraries", describe_libraries());
     char *text = json_dumps(object, JSON_COMPACT);
     *ret_json = g_strdup(text ? text : "{}");
@@ -77,8 +89,7 @@ static sprov_status provider_info(sprov_provider *provider, const sprov_call *ca
     GlueCall gc;
     g_autofree char *json = NULL;
     bool ok = glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error) &&
-              glue_check_pointer((const void *)emit, "emit", &gc.failure) &&
-              describe(&gc, &json);
+              glue_check_pointer((const void *)emit, "emit", &gc.failure) && describe(&gc, &json);
     if (ok)
         glue_emit(gc.provider, emit, emit_ctx, json);
     return glue_end(&gc, ok);
@@ -102,7 +113,7 @@ static bool prune(GlueCall *gc, const char *options, sprov_text_fn emit, void *e
     g_autoptr(DkrPruneOptions) parsed = NULL;
     return glue_check_pointer((const void *)emit, "emit", &gc->failure) &&
            dkr_prune_options_parse(options, &parsed, &gc->failure) &&
-           dkr_prune(&gc->provider->context, parsed, &gc->wait, tell, &teller, &gc->failure);
+           dkr_prune(gc->provider->context, parsed, &gc->wait, tell, &teller, &gc->failure);
 }
 
 static sprov_status provider_prune(sprov_provider *provider, const char *options,
@@ -110,8 +121,8 @@ static sprov_status provider_prune(sprov_provider *provider, const char *options
                                    sprov_error *error)
 {
     GlueCall gc;
-    bool ok = glue_begin_provider(&gc, provider, call, -1, error) &&
-              prune(&gc, options, emit, emit_ctx);
+    bool ok =
+        glue_begin_provider(&gc, provider, call, -1, error) && prune(&gc, options, emit, emit_ctx);
     return glue_end(&gc, ok);
 }
 

@@ -110,17 +110,19 @@ static bool ask_env(GlueCall *gc, const sprov_callbacks *callbacks, const DkrRep
         *ret_env = json_incref(r->build_env);
         return true;
     }
+    if (!callbacks->repository_env)
+        return true;
     g_autoptr(SprSecret) answer = glue_ask(gc->provider, callbacks->repository_env, callbacks->ctx);
     if (!answer)
-        return true;
-    json_t *env =
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "bad-repository-env",
+                        "the host's repository environment was not given: its callback had no "
+                        "answer");
+    json_auto_t *env =
         json_loadb(spr_secret_data(answer), spr_secret_size(answer), JSON_REJECT_DUPLICATES, NULL);
-    if (!json_is_object(env)) {
-        json_decref(env);
+    if (!dkr_repository_is_env(env))
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "bad-repository-env",
                         "the host's repository environment is no JSON object of strings");
-    }
-    *ret_env = env;
+    *ret_env = json_incref(env);
     return true;
 }
 

@@ -4,9 +4,11 @@
  */
 #pragma once
 
-#include "glue/glue.h"
+#include "glue/own.h"
 
 #include "options/build.h"
+#include "options/sandbox.h"
+#include "sandbox/context.h"
 #include "template/build.h"
 
 typedef struct {
@@ -19,11 +21,3 @@ typedef struct {
  * g_free() it. Both stay NULL when there is no template: a repository whose host has no access. */
 bool glue_build(GlueCall *gc, const sprov_callbacks *callbacks, const GlueBuild *build,
                 const SprWait *wait, char **ret_id, DkrTemplateImage **ret_image, GError **error);
-
-/* DkrStartHooks.resolve_template, with the GlueCall as ctx. */
-bool glue_resolve_template(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,
-                           char **ret_image, char **ret_workdir, GError **error);
-
-sprov_status glue_build_template(sprov_provider *provider, const sprov_template_request *request,
-                                 const sprov_call *call, sprov_template_result *result,
-                                 sprov_error *error);

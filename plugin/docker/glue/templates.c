@@ -5,6 +5,7 @@
 #include "glue/builder.h"
 #include "glue/repository.h"
 #include "options/json.h"
+#include "sandbox/context.h"
 #include "template/buildengine.h"
 #include "template/identity.h"
 #include "template/recipe.h"
@@ -76,7 +77,8 @@ static void emit_image(GlueCall *gc, const json_t *image, sprov_text_fn emit, vo
     json_t *tags = json_object_get(image, "RepoTags");
     size_t i;
     json_t *tag;
-    json_array_foreach(tags, i, tag) {
+    json_array_foreach(tags, i, tag)
+    {
         const char *id = json_string_value(tag);
         if (!id || !g_str_has_prefix(id, DKR_TEMPLATE_REPOSITORY ":"))
             continue;
@@ -96,10 +98,11 @@ static bool list_all(GlueCall *gc, sprov_text_fn emit, void *emit_ctx)
     size_t i;
     json_t *image;
     if (!glue_check_pointer((const void *)emit, "emit", &gc->failure) ||
-        !dkr_image_list(gc->provider->context.client, DKR_TEMPLATE_REPOSITORY, &gc->wait, &images,
+        !dkr_image_list(gc->provider->context->client, DKR_TEMPLATE_REPOSITORY, &gc->wait, &images,
                         &gc->failure))
         return false;
-    json_array_foreach(images, i, image) {
+    json_array_foreach(images, i, image)
+    {
         emit_image(gc, image, emit, emit_ctx);
     }
     return true;
@@ -121,16 +124,14 @@ static bool dispose(GlueCall *gc, const char *id)
         return false;
     if (!g_str_has_prefix(id, DKR_TEMPLATE_REPOSITORY ":"))
         return spr_fail(&gc->failure, SPR_E_INVALID_ARGUMENT, "no-template-id",
-                        "\"%s\" is no template's id: those begin with " DKR_TEMPLATE_REPOSITORY
-                        ":",
+                        "\"%s\" is no template's id: those begin with " DKR_TEMPLATE_REPOSITORY ":",
                         id);
-    DkrClient *client = gc->provider->context.client;
+    DkrClient *client = gc->provider->context->client;
     g_autoptr(GError) why = NULL;
     if (dkr_image_remove(client, id, &gc->wait, &why))
         return true;
-    g_autofree char *users = spr_error_is(why, SPR_E_CONFLICT, NULL)
-                                 ? dkr_template_users(client, id, &gc->wait)
-                                 : NULL;
+    g_autofree char *users =
+        spr_error_is(why, SPR_E_CONFLICT, NULL) ? dkr_template_users(client, id, &gc->wait) : NULL;
     if (users)
         return spr_fail(&gc->failure, SPR_E_CONFLICT, "template-in-use",
                         "template %s is used by %s: destroy them first", id, users);
@@ -142,8 +143,7 @@ static sprov_status templates_dispose(sprov_provider *provider, const char *id,
                                       const sprov_call *call, sprov_error *error)
 {
     GlueCall gc;
-    bool ok = glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error) &&
-              dispose(&gc, id);
+    bool ok = glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error) && dispose(&gc, id);
     return glue_end(&gc, ok);
 }
 

@@ -294,3 +294,14 @@ int dkr_sandbox_options_stop_s(const DkrSandboxOptions *options)
     return options->stop_timeout.is_set ? (int)options->stop_timeout.value
                                         : DKR_DEFAULT_STOP_TIMEOUT_S;
 }
+
+DkrCommonOptions dkr_sandbox_options_common(const DkrSandboxOptions *options)
+{
+    return (DkrCommonOptions){.id = options->id,
+                              .id_is_generated = options->id_is_generated,
+                              .env = &options->env,
+                              .auto_start = options->auto_start.value,
+                              .timeout_ms = options->timeout.value,
+                              .stop_s = dkr_sandbox_options_stop_s(options),
+                              .is_supervised = strcmp(options->supervisor, "off") != 0};
+}

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "options/common.h"
 #include "options/provider.h"
 
 #define DKR_DEFAULT_IMAGE "node:22-slim"
@@ -30,13 +31,13 @@ typedef struct {
     char *source;    /* NULL: an anonymous volume, or a tmpfs */
     char *target;    /* absolute */
     DkrOptBool read_only;
-    char *subpath;        /* volume: relative, without ".."; or NULL */
-    DkrOptBool no_copy;   /* volume */
+    char *subpath;             /* volume: relative, without ".."; or NULL */
+    DkrOptBool no_copy;        /* volume */
     DkrOptBool create_subpath; /* volume: make the subpath when it is missing */
-    DkrPairs labels;      /* volume */
-    char *propagation;    /* bind; or NULL */
-    DkrOptInt size_bytes; /* tmpfs */
-    DkrOptInt mode;       /* tmpfs */
+    DkrPairs labels;           /* volume */
+    char *propagation;         /* bind; or NULL */
+    DkrOptInt size_bytes;      /* tmpfs */
+    DkrOptInt mode;            /* tmpfs */
 } DkrMount;
 
 typedef struct {
@@ -60,7 +61,7 @@ typedef struct {
     char **ids;   /* NULL when they are not named */
 } DkrGpus;
 
-typedef struct {
+struct DkrSandboxOptions {
     char *id;
     bool id_is_generated;
     char *name; /* of the container; NULL: made from the id, see options/names.h */
@@ -107,18 +108,13 @@ typedef struct {
     char **security_opt;
 
     DkrOptInt stop_timeout; /* seconds */
-    char *supervisor;      /* "auto", "required" or "off"; never NULL */
-    char *transport;       /* to it: "auto", "socket" or "stream"; never NULL */
-    DkrOptInt timeout;     /* milliseconds for each command; 0: none; its value is never unset */
-    DkrOptBool auto_start; /* its value is true when not set */
-    char *instructions;    /* NULL: the default text; may be empty */
+    char *supervisor;       /* "auto", "required" or "off"; never NULL */
+    char *transport;        /* to it: "auto", "socket" or "stream"; never NULL */
+    DkrOptInt timeout;      /* milliseconds for each command; 0: none; its value is never unset */
+    DkrOptBool auto_start;  /* its value is true when not set */
+    char *instructions;     /* NULL: the default text; may be empty */
     DkrProviderConfig *docker_options; /* which engine it is on; NULL: the provider's */
-} DkrSandboxOptions;
-
-/* json NULL is "{}". */
-bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options, GError **error);
-
-void dkr_sandbox_options_free(DkrSandboxOptions *options);
+};
 
 /* Where commands run: the directory of the options, else the template's (may be NULL), else
  * DKR_DEFAULT_WORKING_DIRECTORY. */
@@ -127,5 +123,3 @@ const char *dkr_sandbox_options_workdir(const DkrSandboxOptions *options,
 
 /* Seconds between the request to end and the kill when it is stopped. */
 int dkr_sandbox_options_stop_s(const DkrSandboxOptions *options);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(DkrSandboxOptions, dkr_sandbox_options_free)

@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "engine/failure.h"
 #include "sandbox/command_own.h"
-#include "sandbox/env.h"
 #include "sandbox/kill.h"
+#include "supervised/env.h"
 
 static void run_clear(DkrCommandRun *run)
 {

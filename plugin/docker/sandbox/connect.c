@@ -11,8 +11,10 @@
 
 #include <string.h>
 
-/* How long a main process is watched for an end at once. */
+/* How long a main process is watched for an end at once: longer on a machine that was slow to start
+ * it, and would be slow to end it. */
 #define WATCH_MS 500
+#define WATCH_MOST_MS 5000
 /* An engine reserves a name some time before it lists the container that has it. */
 #define UNSEEN_LIMIT_MS (10 * 1000)
 
@@ -132,10 +134,13 @@ bool dkr_connect_bring_up(const DkrContext *context, const json_t *inspect, cons
     json_auto_t *started = NULL;
     GError *why = NULL;
     bool ended;
+    gint64 since_us = g_get_monotonic_time();
     if (!dkr_container_start(context->client, container, wait, &why))
         return fail_start(why, error);
+    gint64 took_ms = (g_get_monotonic_time() - since_us) / 1000;
     if (!is_sure_to_stay(inspect) &&
-        !dkr_container_has_ended(context->client, container, WATCH_MS, wait, &ended, error))
+        !dkr_container_has_ended(context->client, container,
+                                 CLAMP(took_ms, WATCH_MS, WATCH_MOST_MS), wait, &ended, error))
         return false;
     if (!dkr_container_inspect(context->client, container, wait, &started, error) ||
         !check_runs(context, started, wait, error))
@@ -251,6 +256,10 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
         return false;
     const char *status = text(json_object_get(inspect, "State"), "Status");
+    bool starts = strcmp(status, "exited") == 0 || strcmp(status, "created") == 0;
+    /* First of all: an engine that misses what is to be mounted says that any file is missing. */
+    if (starts)
+        dkr_socket_plan_restore(context, options, dkr_connect_socket_of(inspect), &socket);
     if (strcmp(status, "created") == 0 && !check_placement(context, inspect, wait, error))
         return false;
     if (strcmp(status, "paused") == 0 && !unpause(context, container, wait, error))
@@ -258,9 +267,8 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (!check_stuck(status, options->id, error) ||
         !check_stays(context, options->id, inspect, wait, error))
         return false;
-    if (strcmp(status, "exited") == 0 || strcmp(status, "created") == 0) {
+    if (starts) {
         json_t *started;
-        dkr_socket_plan_restore(context, options, dkr_connect_socket_of(inspect), &socket);
         if (!dkr_connect_bring_up(context, inspect, wait, &started, error))
             return false;
         json_decref(inspect);

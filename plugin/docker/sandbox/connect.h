@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#include "sandbox/sandbox.h"
+#include "sandbox/life.h"
+#include "supervised/backend.h"
 
 /* How long the engine, or another process, may be in the middle of something. */
 #define DKR_UNSEEN_STEP_US (50 * 1000)

@@ -5,13 +5,16 @@
 #pragma once
 
 #include "engine/client.h"
+#include "options/provider.h"
 #include "sandbox/runtime.h"
 #include "sandbox/whole.h"
+#include "supervised/own.h"
 
-typedef struct {
+struct DkrContext {
     DkrClient *client;
     SprLog log;
     DkrRuntime *runtime;
     DkrWhole *whole;
-    const char *version; /* of the plugin */
-} DkrContext;
+    const char *version;       /* of the plugin */
+    DkrProviderConfig *config; /* that it was opened with; NULL: of a sandbox's own */
+};

@@ -24,7 +24,7 @@
 #define OTHER_LIMIT_MS (60 * 1000)
 #define OTHER_FREE_TIMES 10
 /* How long a container is looked for that was asked for and not answered. */
-#define LOST_LIMIT_MS 2000
+#define LOST_LIMIT_MS 5000
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -56,8 +56,8 @@ static void take_back(const Attempt *a, const char *container, const GError *why
     SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
     g_autoptr(GError) error = NULL;
     bool others = may_be_others(why);
-    bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(
-        a->context->client, container, &wait, &error);
+    bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(a->context->client,
+                                                                          container, &wait, &error);
     if (others && error && error->code == SPR_E_CONFLICT)
         return;
     if (!ok)
@@ -141,13 +141,9 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
                            .created = created,
                            .supervisor = a->placement->use ? &supervisor : NULL};
     g_autofree char *body = dkr_spec_create_body(a->options, &spec, error);
-    if (!body || !spr_wait_check(a->wait, error))
-        return false;
-    /* Once asked for, the container is made and its id is needed, whatever the token says. */
-    SprWait uncancelled = spr_wait_for(-1);
-    uncancelled.deadline_us = a->wait->deadline_us;
-    return dkr_container_create(a->context->client, a->name, a->options->platform, body,
-                                &uncancelled, ret_container, error);
+    return body && spr_wait_check(a->wait, error) &&
+           dkr_container_create(a->context->client, a->name, a->options->platform, body, a->wait,
+                                ret_container, error);
 }
 
 /* As main process the supervisor fails with the start when it is not there. */
@@ -165,7 +161,8 @@ static bool start_once(const Attempt *a, const json_t *created, DkrLife **ret_li
 static bool refill(const Attempt *a, const char *container)
 {
     bool filled = false;
-    return dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
+    return dkr_client_answers(a->context->client, a->wait, NULL) &&
+           dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
                                NULL) &&
            filled;
 }
@@ -201,10 +198,12 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     return false;
 }
 
-/* Whether the engine may have made what was asked for, or be about to. */
+/* Whether the engine may have made what was asked for, or be about to: no answer was waited for. */
 static bool is_in_doubt(const GError *why)
 {
-    return dkr_failure_status(why) == 0 && (why->code == SPR_E_IO || why->code == SPR_E_TIMEOUT);
+    return dkr_failure_status(why) == 0 &&
+           (why->code == SPR_E_IO || why->code == SPR_E_TIMEOUT || why->code == SPR_E_CANCELLED ||
+            spr_error_is(why, SPR_E_NOT_READY, "gone"));
 }
 
 /* The container of a create without an answer. One that runs is that of another handle. */

@@ -5,7 +5,9 @@
  */
 #pragma once
 
-#include "sandbox/sandbox.h"
+#include "options/sandbox.h"
+#include "sandbox/context.h"
+#include "supervised/backend.h"
 
 /* Creates and starts a new one. When another process was faster with the same id, its container
  * is adopted and *ret_outcome says so. */

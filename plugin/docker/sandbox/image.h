@@ -5,7 +5,9 @@
  */
 #pragma once
 
-#include "sandbox/sandbox.h"
+#include "options/sandbox.h"
+#include "sandbox/context.h"
+#include "supervised/backend.h"
 
 #include <jansson.h>
 

@@ -13,7 +13,8 @@
 /* The folder of the host with its sockets. */
 #define DKR_SUPERVISOR_HOST_DIRECTORY DKR_RESERVED_DIRECTORY "/host"
 
-/* Of a container that is never started, whose volume is filled or looked into: the volume's name. */
+/* Of a container that is never started, whose volume is filled or looked into: the volume's name.
+ */
 #define DKR_HELPER_LABEL "sprov.helper"
 
 /* "<program id>:main" or "<program id>:exec" */

@@ -1,16 +1,11 @@
 #include "sandbox/life.h"
 
 #include "base/error.h"
-#include "base/latch.h"
 #include "sandbox/layout.h"
 #include "sandbox/owner.h"
 #include "sandbox/placement.h"
 
 #include <string.h>
-
-/* Most that a stop or destroy waits for transfers that it ended. A callback of the host may hold
- * one for ever. */
-#define LEAVE_LIMIT_US (2 * G_USEC_PER_SEC)
 
 static const char *text(const json_t *object, const char *key)
 {
@@ -35,7 +30,8 @@ static char **archive_mounts(json_t *mounts)
 
 static bool is_of_reference(const json_t *labels)
 {
-    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 && !text(labels, DKR_LABEL_VERSION);
+    return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 &&
+           !text(labels, DKR_LABEL_VERSION);
 }
 
 /* Its label tells whether a supervisor is in it and how it was started. What the reference made has
@@ -86,8 +82,7 @@ DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *option
     }
     g_autoptr(DkrLife) life = g_new0(DkrLife, 1);
     g_atomic_ref_count_init(&life->refs);
-    g_mutex_init(&life->lock);
-    g_cond_init(&life->left);
+    dkr_transfers_init(&life->transfers);
     life->container = g_strdup(id);
     life->image = g_strdup(text(config, "Image"));
     life->workdir = g_strdup(workdir && *workdir == '/' ? workdir : "/");
@@ -109,9 +104,7 @@ void dkr_life_unref(DkrLife *life)
 {
     if (!life || !g_atomic_ref_count_dec(&life->refs))
         return;
-    spr_latch_unref(life->ending);
-    g_cond_clear(&life->left);
-    g_mutex_clear(&life->lock);
+    dkr_transfers_clear(&life->transfers);
     dkr_link_free(life->link);
     g_free(life->unlinked);
     g_free(life->container);
@@ -133,53 +126,25 @@ DkrVenue dkr_life_venue(const DkrLife *life, const DkrContext *context)
     return (DkrVenue){.context = context, .container = life->container, .link = life->link};
 }
 
-bool dkr_life_enter(DkrLife *life, const SprWait *wait, SprWait *ret_wait, GError **error)
+const SprLog *dkr_context_log(const DkrContext *context)
 {
-    g_mutex_lock(&life->lock);
-    if (!life->ending)
-        life->ending = spr_latch_new();
-    SprLatch *ending = life->ending ? spr_latch_ref(life->ending) : NULL;
-    life->transfers += ending != NULL;
-    g_mutex_unlock(&life->lock);
-    *ret_wait = *wait;
-    ret_wait->gone = ending;
-    return ending ||
-           spr_fail(error, SPR_E_EXHAUSTED, "no-descriptor", "the process has no descriptor left");
+    return &context->log;
 }
 
-void dkr_life_leave(DkrLife *life, const SprWait *entered)
+DkrLink *dkr_life_link(const DkrLife *life)
 {
-    g_mutex_lock(&life->lock);
-    life->transfers--;
-    g_cond_broadcast(&life->left);
-    g_mutex_unlock(&life->lock);
-    spr_latch_unref(entered->gone);
+    return life->link;
 }
 
-void dkr_life_end_transfers(DkrLife *life)
+DkrTransfers *dkr_life_transfers(DkrLife *life)
 {
-    gint64 until_us = g_get_monotonic_time() + LEAVE_LIMIT_US;
-    g_mutex_lock(&life->lock);
-    if (!life->ending)
-        life->ending = spr_latch_new();
-    if (life->ending)
-        spr_latch_open(life->ending);
-    while (life->transfers > 0 && g_cond_wait_until(&life->left, &life->lock, until_us))
-        ;
-    g_mutex_unlock(&life->lock);
-}
-
-void dkr_life_go_on(DkrLife *life)
-{
-    g_mutex_lock(&life->lock);
-    g_clear_pointer(&life->ending, spr_latch_unref);
-    g_mutex_unlock(&life->lock);
+    return &life->transfers;
 }
 
 char *dkr_life_absolute(const DkrLife *life, const char *path)
 {
-    if (*path == '/')
-        return g_strdup(path);
+    if (!path || *path == '/')
+        return g_strdup(path ? path : life->workdir);
     return g_strdup_printf("%s%s%s", life->workdir, g_str_has_suffix(life->workdir, "/") ? "" : "/",
                            path);
 }

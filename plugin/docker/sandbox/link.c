@@ -5,7 +5,7 @@
 #include "engine/containers.h"
 #include "engine/execs.h"
 #include "sandbox/layout.h"
-#include "sandbox/pool.h"
+#include "supervised/pool.h"
 #include "sandbox/relaypipe.h"
 #include "supervisor/client/files.h"
 
@@ -14,7 +14,7 @@
 #define OPEN_LIMIT_MS (30 * 1000)  /* for the engine to run the relay, */
 #define HELLO_LIMIT_MS (10 * 1000) /* and then for the supervisor to greet */
 #define ASK_MS 2000
-#define USERS_MOST 256     /* that are looked for */
+#define USERS_MOST 256    /* that are looked for */
 #define BOOT_LIMIT_MS 500 /* the engine says that the container runs: it dials within this */
 
 /* The connection of one user. */
@@ -145,7 +145,7 @@ static bool greet(const DkrLink *link, const SprPipe *pipe, const SprWait *wait,
     SprWait limited = spr_wait_within(wait, HELLO_LIMIT_MS);
     g_autoptr(GError) why = NULL;
     if ((link->is_visit ? spr_supervisor_visit : spr_supervisor_open)(pipe, &limited,
-                                                                       ret_supervisor, &why))
+                                                                      ret_supervisor, &why))
         return true;
     if (why->code != SPR_E_TIMEOUT || spr_wait_is_over(wait)) {
         g_propagate_error(error, g_steal_pointer(&why));
@@ -337,12 +337,20 @@ bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error)
     return true;
 }
 
+static bool dial_again(void *ctx, SprSupervisor *shared, const SprWait *wait,
+                       SprSupervisor **ret_supervisor)
+{
+    const DkrLink *link = ctx;
+    return dkr_direct_dial(link->direct, shared, wait, ret_supervisor, NULL);
+}
+
 SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const SprWait *wait)
 {
     g_mutex_lock(&link->lock);
     bool by_socket = link->by_socket && entry_for(link, "")->supervisor == shared;
     g_mutex_unlock(&link->lock);
-    SprSupervisor *own = by_socket ? dkr_pool_take(link->pool, link->direct, shared, wait) : NULL;
+    SprSupervisor *own =
+        by_socket ? dkr_pool_take(link->pool, dial_again, link, shared, wait) : NULL;
     if (own)
         spr_supervisor_set_on_silence(own, ask_whether_it_can_answer, link);
     return own;

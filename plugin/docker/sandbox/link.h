@@ -10,8 +10,6 @@
 #include "sandbox/context.h"
 #include "sandbox/direct.h"
 
-typedef struct DkrLink DkrLink;
-
 typedef enum {
     DKR_LINK_MAIN,   /* it runs already, as the container's main process */
     DKR_LINK_OURS,   /* the first connection starts it */
@@ -47,26 +45,9 @@ void dkr_link_free(DkrLink *link);
  * there already. False where a socket is required and there is none. */
 bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error);
 
-/* A live connection. user NULL is the container's own; for another one the supervisor of the
- * container's user answers where it may change users, else one is started as that user.
- * *ret_supervisor NULL without error: it cannot be reached, work by engine exec. */
-bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
-                  SprSupervisor **ret_supervisor, GError **error);
-
-/* A connection of this call alone beside shared, which dkr_link_get() gave; NULL where there is
- * none, and shared is what there is. */
-SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const SprWait *wait);
-
-/* clean: the call ended as it should. */
-void dkr_link_give_back(DkrLink *link, SprSupervisor *own, bool clean);
-
 /* Why it is not used, or NULL: it is. g_free() it. */
 char *dkr_link_reason(DkrLink *link);
 
 /* "socket" or "stream", NULL before the first connection; *ret_reason (g_free() it) is why a
  * stream, or NULL. */
 const char *dkr_link_transport(DkrLink *link, char **ret_reason);
-
-/* The users, by number, whose supervisors of their own are in the sandbox beside the one of the
- * container's user, whoever started them; g_strfreev() them. */
-bool dkr_link_users(DkrLink *link, const SprWait *wait, char ***ret_users, GError **error);

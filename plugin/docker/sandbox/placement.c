@@ -184,9 +184,9 @@ bool dkr_placement_helper(const DkrContext *context, const char *volume, const c
 {
     json_auto_t *body =
         json_pack("{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image", image, "Cmd",
-                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, DKR_HELPER_LABEL, volume), "HostConfig", "Mounts",
-                  "Type", "volume", "Source", volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY,
-                  "VolumeOptions", "NoCopy", 1);
+                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, DKR_HELPER_LABEL, volume),
+                  "HostConfig", "Mounts", "Type", "volume", "Source", volume, "Target",
+                  DKR_SUPERVISOR_BIN_DIRECTORY, "VolumeOptions", "NoCopy", 1);
     char *text = json_dumps(body, JSON_COMPACT);
     bool ok = dkr_container_create(context->client, NULL, NULL, text, wait, ret_container, error);
     free(text);

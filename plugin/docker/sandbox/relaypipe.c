@@ -23,9 +23,9 @@ static void take_payload(void *ctx, int stream, const guint8 *data, gsize size)
     Relay *relay = ctx;
     if (stream != DKR_STREAM_OUT) {
         g_autofree char *text = g_strndup((const char *)data, size);
-        spr_log(relay->log, SPR_LOG_WARNING, "supervisor", "the relay says: %s", g_strchomp(text));
         gsize room = sizeof relay->words->text - 1 - strlen(relay->words->text);
         strncat(relay->words->text, text, room);
+        spr_log(relay->log, SPR_LOG_WARNING, "supervisor", "the relay says: %s", g_strchomp(text));
         return;
     }
     memmove(relay->bytes + relay->ready, data, size);

@@ -1,6 +1,7 @@
 #include "sandbox/runtime.h"
 
 #include "base/error.h"
+#include "base/statedir.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -13,9 +14,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NAME_BYTES 8    /* of folders and of sockets */
-#define ENGINE_DIGITS 8 /* of a folder's name, the same for all of one engine; others are random   \
-                         */
+#define NAME_BYTES 8 /* of folders and of sockets */
+#define ENGINE_DIGITS                                                                              \
+    8 /* of a folder's name, the same for all of one engine; others are random                     \
+       */
 #define LONGEST_TAIL (2 * (1 + 2 * NAME_BYTES)) /* "/FOLDER/SOCKET" */
 #define LONGEST_PATH (sizeof((struct sockaddr_un *)0)->sun_path - 1)
 
@@ -25,20 +27,12 @@ struct DkrRuntime {
     char *refused; /* atomic, set once */
 };
 
-static char *default_directory(void)
-{
-    const char *state = g_getenv("XDG_STATE_HOME");
-    if (state && *state == '/')
-        return g_build_filename(state, "sprov", NULL);
-    return g_build_filename(g_get_home_dir(), ".local", "state", "sprov", NULL);
-}
-
 DkrRuntime *dkr_runtime_new(const char *directory, const char *engine)
 {
     DkrRuntime *runtime = g_new0(DkrRuntime, 1);
     g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, engine, -1);
     runtime->engine = g_strndup(digest, ENGINE_DIGITS);
-    runtime->directory = directory ? g_strdup(directory) : default_directory();
+    runtime->directory = spr_state_directory(directory);
     return runtime;
 }
 
@@ -71,13 +65,6 @@ const char *dkr_runtime_refused(DkrRuntime *runtime)
 
 /* ------------------------------------------------------------------------------- folders */
 
-static bool is_private(const char *directory)
-{
-    struct stat st;
-    return lstat(directory, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-           (st.st_mode & 077) == 0;
-}
-
 static bool ensure_directory(const char *directory, GError **error)
 {
     if (strlen(directory) + LONGEST_TAIL > LONGEST_PATH)
@@ -85,14 +72,7 @@ static bool ensure_directory(const char *directory, GError **error)
                         "runtimeDir \"%s\" has %zu bytes; a socket below it leaves room for %zu: "
                         "choose a shorter one",
                         directory, strlen(directory), LONGEST_PATH - LONGEST_TAIL);
-    if (g_mkdir_with_parents(directory, 0700) < 0)
-        return spr_fail_errno(error, SPR_E_DENIED, errno, "runtime-dir",
-                              "runtimeDir \"%s\" can't be made", directory);
-    return is_private(directory) ||
-           spr_fail(error, SPR_E_DENIED, "runtime-dir",
-                    "runtimeDir \"%s\" must be a directory of this user's own that nobody else "
-                    "enters: chmod 700, or name another",
-                    directory);
+    return spr_directory_make_private(directory, error);
 }
 
 /* The mode whatever the umask is, which is the host's. */
@@ -150,7 +130,8 @@ static DIR *open_folder(const char *folder)
 bool dkr_runtime_remove_folder(const char *folder)
 {
     g_autofree char *directory = g_path_get_dirname(folder);
-    DIR *dir = is_folder_path(folder) && is_private(directory) ? open_folder(folder) : NULL;
+    DIR *dir =
+        is_folder_path(folder) && spr_directory_is_private(directory) ? open_folder(folder) : NULL;
     if (!dir)
         return !g_file_test(folder, G_FILE_TEST_EXISTS);
     for (struct dirent *entry; (entry = readdir(dir));)
@@ -164,7 +145,8 @@ bool dkr_runtime_remove_folder(const char *folder)
 char **dkr_runtime_folders(const DkrRuntime *runtime)
 {
     g_autoptr(GStrvBuilder) found = g_strv_builder_new();
-    DIR *dir = is_private(runtime->directory) ? open_folder(runtime->directory) : NULL;
+    DIR *dir =
+        spr_directory_is_private(runtime->directory) ? open_folder(runtime->directory) : NULL;
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         g_autofree char *folder = g_build_filename(runtime->directory, entry->d_name, NULL);
         if (g_str_has_prefix(entry->d_name, runtime->engine) && is_folder_path(folder))

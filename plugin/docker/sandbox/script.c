@@ -1,6 +1,9 @@
 #include "sandbox/script.h"
 
 #include "base/error.h"
+#include "base/text.h"
+
+#include <string.h>
 
 #define OUTPUT_MOST (1u << 20)
 #define STALL_MS (30 * 1000)
@@ -80,5 +83,70 @@ bool dkr_script_run(const DkrVenue *venue, const char *user, const char *script,
                         "the image has no /bin/sh, which this needs without a supervisor");
     *ret_exit_code = result.exit_code;
     *ret_output = g_steal_pointer(&output);
+    return true;
+}
+
+/* ---------------------------------------------------------------------------- several */
+
+static void result_free(gpointer data)
+{
+    DkrScriptResult *result = data;
+    g_byte_array_unref(result->output);
+    g_free(result);
+}
+
+/* Behind the output of each stands the token with its exit code. */
+static char *each_script(const char *script)
+{
+    return g_strconcat("t=$1 w=$2; shift 2\n"
+                       "while [ $# -gt 0 ]; do\n(\n",
+                       script,
+                       "\n)\nprintf '%s %d\\n' \"$t\" $?\n"
+                       "shift \"$w\"\n"
+                       "done\n",
+                       NULL);
+}
+
+static bool split_results(const GByteArray *output, const char *token, GPtrArray *results)
+{
+    const char *at = (const char *)output->data, *end = at + output->len;
+    gsize length = strlen(token);
+    for (const char *mark; at < end && (mark = memmem(at, (gsize)(end - at), token, length));) {
+        const char *line = mark + length, *stop = memchr(line, '\n', (gsize)(end - line));
+        if (!stop)
+            return false;
+        DkrScriptResult *result = g_new0(DkrScriptResult, 1);
+        result->output = g_byte_array_new();
+        g_byte_array_append(result->output, (const guint8 *)at, (guint)(mark - at));
+        result->exit_code = (int)g_ascii_strtoll(line, NULL, 10);
+        g_ptr_array_add(results, result);
+        at = stop + 1;
+    }
+    return at == end;
+}
+
+bool dkr_script_run_each(const DkrVenue *venue, const char *script, const char *const *args,
+                         gsize width, const SprWait *wait, GPtrArray **ret_results, GError **error)
+{
+    g_autoptr(GPtrArray) results = g_ptr_array_new_with_free_func(result_free);
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    g_autoptr(GByteArray) output = NULL;
+    g_autofree char *whole = each_script(script);
+    g_autofree char *token = spr_random_hex(16);
+    g_autofree char *count = g_strdup_printf("%zu", width);
+    gsize wanted = g_strv_length((char **)args) / width;
+    int exit_code;
+    g_ptr_array_add(all, token);
+    g_ptr_array_add(all, count);
+    for (; *args; args++)
+        g_ptr_array_add(all, (char *)*args);
+    g_ptr_array_add(all, NULL);
+    if (!dkr_script_run(venue, NULL, whole, (const char *const *)all->pdata, NULL, wait, &output,
+                        &exit_code, error))
+        return false;
+    if (!split_results(output, token, results) || results->len != wanted)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-tools",
+                        "the image's shell did not tell what became of each file");
+    *ret_results = g_steal_pointer(&results);
     return true;
 }

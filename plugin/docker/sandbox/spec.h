@@ -11,19 +11,19 @@
 
 /* How the supervisor is in the container, see placement.h. */
 typedef struct {
-    const char *volume; /* with its program */
-    const char *id;     /* of the program, for the label sprov.supervisor */
-    bool is_main;       /* the container's main process, before entrypoint and command */
+    const char *volume;      /* with its program */
+    const char *id;          /* of the program, for the label sprov.supervisor */
+    bool is_main;            /* the container's main process, before entrypoint and command */
     char *const *entrypoint; /* the image's, NULL-terminated; may be NULL */
     const char *socket;      /* of the host, which it connects to, see direct.h; NULL: none */
 } DkrSpecSupervisor;
 
 typedef struct {
     const char *image;
-    const char *workdir; /* NULL: not sent, the image's own holds */
-    const char *owner;   /* label sprov.owner */
-    const char *version; /* label sprov.version */
-    const char *created; /* label sprov.created, RFC 3339 */
+    const char *workdir;                 /* NULL: not sent, the image's own holds */
+    const char *owner;                   /* label sprov.owner */
+    const char *version;                 /* label sprov.version */
+    const char *created;                 /* label sprov.created, RFC 3339 */
     const DkrSpecSupervisor *supervisor; /* NULL: none */
 } DkrSpecContext;
 

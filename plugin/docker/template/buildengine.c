@@ -2,6 +2,7 @@
 
 #include "engine/containers.h"
 #include "engine/images.h"
+#include "engine/registry.h"
 #include "template/buildsession.h"
 #include "template/identity.h"
 #include "template/join.h"
@@ -52,8 +53,12 @@ static bool ensure_base(void *ctx, const char *name, const SprWait *wait, GError
     g_autoptr(DkrTemplateImage) image = NULL;
     if (!inspect(ctx, name, wait, &image, error))
         return false;
-    return image || dkr_image_pull(link->client, name, NULL, NULL, wait,
-                                   link->request->on_progress, link->request->progress_ctx, error);
+    if (image)
+        return true;
+    const DkrBuildHost *host = &link->request->host;
+    g_autoptr(SprSecret) auth = dkr_registry_auth(name, host->login, host->ctx);
+    return dkr_image_pull(link->client, name, NULL, auth, wait, link->request->on_progress,
+                          link->request->progress_ctx, error);
 }
 
 static bool send_tar(void *ctx, void *buffer, gsize capacity, gsize *ret_size, int *ret_again_fd,

@@ -42,6 +42,16 @@ static void on_log(void *ctx, guint step, int stream, const char *text)
                         stream == 2 ? "stderr" : "stdout", "text", text));
 }
 
+static void on_layer(void *ctx, guint step, const DkrLayer *layer)
+{
+    json_t *object =
+        json_pack("{s:s, s:i, s:s, s:I, s:b}", "type", "build-layer", "step", (int)step, "layer",
+                  layer->id, "current", (json_int_t)layer->current, "done", layer->done);
+    if (layer->total > 0)
+        json_object_set_new(object, "total", json_integer(layer->total));
+    emit(ctx, object);
+}
+
 /* A record that cannot be read costs a line of progress, never the build. */
 static void on_trace(void *ctx, const void *record, gsize size)
 {
@@ -146,7 +156,7 @@ bool dkr_build_report_fail(const DkrBuildReport *report, GError **error)
 
 DkrBuildReport *dkr_build_report_new(const char *template_id, DkrReportFn on_progress, void *ctx)
 {
-    static const DkrProgressVisitor visitor = {.step = on_step, .log = on_log};
+    static const DkrProgressVisitor visitor = {.step = on_step, .log = on_log, .layer = on_layer};
     DkrBuildReport *report = g_new0(DkrBuildReport, 1);
     report->template_id = template_id;
     report->on_progress = on_progress;

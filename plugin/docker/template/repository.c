@@ -88,17 +88,22 @@ static bool take_setup(DkrRepository *r, const json_t *value, GError **error)
     return true;
 }
 
-static bool take_env(DkrRepository *r, const json_t *value, GError **error)
+bool dkr_repository_is_env(const json_t *value)
 {
     const char *name;
     json_t *text;
-    if (!json_is_object(value))
-        return wrong("buildEnv", "must be an object of strings", value, error);
     json_object_foreach((json_t *)value, name, text)
     {
         if (!json_is_string(text))
-            return wrong("buildEnv", "must be an object of strings", text, error);
+            return false;
     }
+    return json_is_object(value);
+}
+
+static bool take_env(DkrRepository *r, const json_t *value, GError **error)
+{
+    if (!dkr_repository_is_env(value))
+        return wrong("buildEnv", "must be an object of strings", value, error);
     r->build_env = json_incref((json_t *)value);
     return true;
 }
@@ -230,20 +235,28 @@ static void add_line(json_t *lines, const char *format, ...)
     json_array_append_new(lines, json_string(line));
 }
 
-/* The token goes through the environment of git and of no other host than the URL's; printf is the
- * shell's own, so no process has it in its arguments. */
+#define NEED(what) "echo '" what " is needed in the base image' >&2; exit 1; fi"
+
+/* The token goes through the environment of git and to nothing but the URL; Git LFS asks at the URL
+ * with ".git" behind it. printf is the shell's own, so no process has it in its arguments. */
 static void add_login(json_t *lines, const char *url)
 {
+    const char *more = g_str_has_suffix(url, ".git") ? "" : ".git";
     add_line(lines,
-             "export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=1 "
+             "export GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=%d "
              "GIT_CONFIG_KEY_0='http.%s.extraheader' GIT_CONFIG_VALUE_0=\"AUTHORIZATION: basic "
              "$(printf 'x-access-token:%%s' \"$" DKR_REPOSITORY_SECRET "\" | base64 | tr -d "
              "'\\n')\"",
-             url);
-    add_line(lines,
-             "if ! git config --get 'http.%s.extraheader' > /dev/null; then echo 'git 2.31 or "
-             "newer is needed in the base image' >&2; exit 1; fi",
-             url);
+             *more ? 2 : 1, url);
+    if (*more)
+        add_line(lines,
+                 "export GIT_CONFIG_KEY_1='http.%s%s.extraheader' "
+                 "GIT_CONFIG_VALUE_1=\"$GIT_CONFIG_VALUE_0\"",
+                 url, more);
+    add_line(
+        lines,
+        "if ! git config --get 'http.%s.extraheader' > /dev/null; then " NEED("git 2.31 or newer"),
+        url);
 }
 
 static json_t *checkout_lines(const DkrRepository *r, const char *given_url, const char *sha,
@@ -253,6 +266,8 @@ static json_t *checkout_lines(const DkrRepository *r, const char *given_url, con
     json_t *lines = json_array();
     if (is_private)
         add_login(lines, given_url);
+    if (r->lfs)
+        add_line(lines, "if ! git lfs version > /dev/null 2>&1; then " NEED("git-lfs"));
     if (r->shallow) {
         add_line(lines, "git init --quiet %s", dest);
         add_line(lines, "git -C %s remote add origin %s", dest, url);

@@ -26,6 +26,9 @@ typedef struct {
 bool dkr_repository_parse(const json_t *json, DkrRepository **ret_repository, GError **error);
 void dkr_repository_free(DkrRepository *repository);
 
+/* Whether it is an object of strings, as an environment is. */
+bool dkr_repository_is_env(const json_t *value);
+
 /* Checks a URL as the reference does, and hands it back as git takes it. */
 bool dkr_repository_check_url(const char *url, char **ret_url, GError **error);
 

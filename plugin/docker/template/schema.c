@@ -100,15 +100,30 @@ static bool check_operation(const DkrOperation *op, GError **error)
     return false;
 }
 
-/* A line break would begin an instruction; joined by "&&", "#" hides and "||" regroups what stands
- * beside it. */
+/* BuildKit since 0.9 takes the lines of the Dockerfile behind a word like "<<EOF" or "3<<-EOF" as
+ * its text, up to one that is equal to the word. */
+static bool begins_here_document(const char *text)
+{
+    bool at_word = true;
+    for (; *text; text = g_utf8_next_char(text)) {
+        const char *marks = text + strspn(text, "0123456789");
+        if (at_word && g_str_has_prefix(marks, "<<") && marks[2] != '<')
+            return true;
+        at_word = dkr_is_space(g_utf8_get_char(text));
+    }
+    return false;
+}
+
+/* A line break would begin an instruction, and a here-document take the next ones; joined by "&&",
+ * "#" hides and "||" regroups what stands beside it. */
 bool dkr_schema_commands_are_own(const DkrOperation *op)
 {
     for (gsize i = 0; i < op->n_items; i++) {
         const char *text = op->items[i];
         bool hides = i + 1 < op->n_items && strchr(text, '#');
         bool regroups = i > 0 && strstr(text, "||");
-        if (holds_any(text, "\r\n") || ends_in_backslash(text) || hides || regroups)
+        if (holds_any(text, "\r\n") || ends_in_backslash(text) || begins_here_document(text) ||
+            hides || regroups)
             return true;
     }
     return false;

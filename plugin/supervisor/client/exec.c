@@ -13,9 +13,10 @@
 #define CONFIRM_MS 4000 /* the program's own patience with a tree is 2 s */
 #define SILENT_MS 1000  /* before the program is asked whether it is there, */
 #define ANSWER_MS 2000  /* and how long it has for that */
-#define OVERDUE_MS 500  /* behind the end that a command should have had, before it is asked about \
-                         */
-#define DRAIN_MS 100    /* for children that keep a pipe open */
+#define OVERDUE_MS                                                                                 \
+    500              /* behind the end that a command should have had, before it is asked about    \
+                      */
+#define DRAIN_MS 100 /* for children that keep a pipe open */
 #define FIRST_READ 4096
 #define LARGE_READ (128 * 1024)
 #define READS_A_STEP 4

@@ -3,6 +3,7 @@
  * the command line.
  */
 #include "base.h"
+#include "detach.h"
 #include "relay.h"
 #include "server.h"
 
@@ -16,7 +17,7 @@ static int usage(void)
     dprintf(
         2,
         "usage: sprov-supervisor init DIR [--dial SOCKET] [-- ARGV...] | serve DIR | relay DIR | "
-        "start DIR\n");
+        "start DIR | detach DIR [--cgroup GROUP] -- ARGV...\n");
     return 125;
 }
 
@@ -69,12 +70,28 @@ static int init(int argc, char **argv)
     return serve(argv[2], at + 1 < argc ? argv + at + 1 : NULL, true, dial);
 }
 
+/* detach DIR [--cgroup GROUP] -- ARGV... */
+static int detach(int argc, char **argv)
+{
+    const char *cgroup = NULL;
+    int at = 3;
+    if (argc > at + 1 && strcmp(argv[at], "--cgroup") == 0) {
+        cgroup = argv[at + 1];
+        at += 2;
+    }
+    if (argc < at + 2 || strcmp(argv[at], "--") != 0)
+        return usage();
+    return sup_detach(argv[2], cgroup, argv + at + 1);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
         return usage();
     if (strcmp(argv[1], "init") == 0)
         return init(argc, argv);
+    if (strcmp(argv[1], "detach") == 0)
+        return detach(argc, argv);
     if (argc > 3)
         return usage();
     if (strcmp(argv[1], "serve") == 0)

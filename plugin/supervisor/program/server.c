@@ -125,17 +125,21 @@ static bool someone_answers(const struct sockaddr_un *name)
 
 void sup_complain(const char *what, const char *directory)
 {
+    char line[256];
     struct sockaddr_un name;
     struct stat info;
-    int error = errno;
+    int error = errno, size;
     if (sup_socket_name(directory, &name) && lstat(name.sun_path, &info) == 0 &&
         info.st_uid != getuid())
-        dprintf(2,
-                "sprov: %s of user %u in the sandbox keeps the supervisor of user %u from starting: "
-                "remove it\n",
-                name.sun_path, (unsigned)info.st_uid, (unsigned)getuid());
+        size = snprintf(line, sizeof line,
+                        "sprov: %s of user %u in the sandbox keeps the supervisor of user %u from "
+                        "starting: remove it\n",
+                        name.sun_path, (unsigned)info.st_uid, (unsigned)getuid());
     else
-        dprintf(2, "sprov: %s in %s: %s\n", what, directory, strerror(error));
+        size =
+            snprintf(line, sizeof line, "sprov: %s in %s: %s\n", what, directory, strerror(error));
+    if (size > 0) /* at once, so that the engine passes it on as one */
+        (void)!write(2, line, (size_t)size < sizeof line ? (size_t)size : sizeof line - 1);
 }
 
 static void listen_again(SupTimer *timer)

@@ -36,8 +36,8 @@ bool sup_socket_name(const char *directory, struct sockaddr_un *name);
 /* Whether the other end of the socket is a process of our own user. */
 bool sup_peer_is_own(int fd);
 
-/* Says on standard error that `what` failed in `directory`, by errno, or whose file has the socket's
- * name there. */
+/* Says on standard error that `what` failed in `directory`, by errno, or whose file has the
+ * socket's name there. */
 void sup_complain(const char *what, const char *directory);
 
 /* Listens in `directory`; -1 with errno, EADDRINUSE when another server answers there. */

@@ -133,6 +133,34 @@ const cases = {
         assert.deepStrictEqual([err.toString(), result.exit_code], ['hello\n', 3]);
     },
 
+    async 'secrets of a build come by the order of their sources'(provider) {
+        const templates = provider.extension('sprov.templates/1', 'sprov_ext_templates');
+        if (!templates)
+            throw new Skip('no sprov.templates/1');
+        const names = ['A', 'B', 'C', 'D'].map((name) => `SECRET_${name}`);
+        const command = 'printf "%s|" "$SECRET_A" "$SECRET_B" "$SECRET_C" "$SECRET_D" > /out';
+        const template = new sprov.Template({
+            baseImage: image,
+            operations: [
+                { method: 'setEnvs', args: [{ RUN: id }] },
+                { method: 'runWithSecrets', args: [command, { secrets: names, output: '/out' }] },
+            ],
+        }, (name) => ({ SECRET_A: 'template', SECRET_B: 'template' }[name]));
+        const secrets = { SECRET_A: 'build', SECRET_D: '' };
+        await assert.rejects(template.build(provider, token, { secrets }), refusal(sprov.status.NOT_FOUND, 'no-secret'));
+        names.forEach((name) => { process.env[name] = 'environment'; });
+        const built = await template.build(provider, token, { secrets });
+        const own = new sprov.Sandbox(provider, { id: `${id}-built`, template: built.id }, token);
+        try {
+            const [out] = await collect((take) => own.exec('cat /out', { out: take }));
+            assert.strictEqual(out.toString(), 'build|template|environment||');
+            assert.strictEqual((await template.build(provider, token)).flags, 1);
+        } finally {
+            await own.destroy();
+            await sprov.call(templates.dispose, provider.handle, built.id, token.call());
+        }
+    },
+
     async 'exits with calls in flight'() {
         const { stdout, stderr } = await promisify(execFile)(process.execPath, [__filename, process.argv[2], '--leave', id], { timeout: 60000 });
         assert.deepStrictEqual([stdout, stderr], ['leaving\n', '']);

@@ -22,6 +22,8 @@ koffi.proto('void sprov_done(void *ctx)');
 koffi.proto('int32_t sprov_write(void *ctx, void *data, size_t size)');
 koffi.proto('int32_t sprov_read(void *ctx, void *buffer, size_t capacity, void *count)');
 koffi.proto('void sprov_text(void *ctx, void *text, size_t size)');
+koffi.proto('int32_t sprov_answer(void *ctx, const char *what, void *emit, void *emit_ctx)');
+const Emit = koffi.proto('void sprov_emit(void *ctx, const char *text, size_t size)');
 
 struct('sprov_error', {
     code: 'int32_t', flags: 'uint32_t', native: 'int32_t', reason: bytes(64), message: bytes(512),
@@ -57,6 +59,14 @@ struct('sprov_spawn_request', {
     stdin_mode: 'int32_t', retain_bytes: 'uint64_t', exec: 'sprov_exec_request *',
     overflow: 'int32_t', tty_rows: 'uint16_t', tty_columns: 'uint16_t',
 });
+struct('sprov_callbacks', {
+    reserved: 'uint32_t', ctx: 'void *', secret: 'sprov_answer *', template_definition: 'void *',
+    repository_access: 'void *', repository_env: 'void *', registry_login: 'sprov_answer *', done: 'void *',
+});
+struct('sprov_template_request', {
+    force: 'uint32_t', definition: 'const char *', options: 'const char *', callbacks: 'sprov_callbacks *',
+});
+struct('sprov_template_result', { flags: 'uint32_t', id: bytes(128), image: bytes(128) });
 struct('sprov_descriptor', {
     reserved: 'uint32_t', id: 'const char *', name: 'const char *', version: 'const char *',
     vendor: 'const char *',
@@ -80,7 +90,7 @@ table('sprov_api', {
     read_file: `int32_t read_file(void *sandbox, const sprov_read_request *request, ${CALL}, _Inout_ sprov_read_result *result, ${ERROR})`,
     write_file: `int32_t write_file(void *sandbox, const sprov_write_request *request, ${CALL}, ${ERROR})`,
     destroy: `int32_t destroy(void *sandbox, ${CALL}, ${ERROR})`,
-    build_template: 'void build_template()',
+    build_template: `int32_t build_template(void *provider, const sprov_template_request *request, ${CALL}, _Inout_ sprov_template_result *result, ${ERROR})`,
 });
 table('sprov_ext_processes', {
     spawn: `int32_t spawn(void *sandbox, const sprov_spawn_request *request, ${CALL}, _Out_ void **process, ${ERROR})`,
@@ -97,6 +107,14 @@ table('sprov_ext_processes', {
     forget: `int32_t forget(void *process, ${CALL}, ${ERROR})`,
     list: 'void list()',
     find: 'void find()',
+});
+const unused = (...names) => Object.fromEntries(names.map((name) => [name, `void ${name}()`]));
+table('sprov_ext_templates', {
+    ...unused('describe', 'resolve_repository', 'list'),
+    dispose: `int32_t dispose(void *provider, const char *id, ${CALL}, ${ERROR})`,
+    ...unused('create_template', 'keep_template', 'release_template', 'from', 'set_workdir', 'set_envs', 'run_cmd',
+        'run_with_secrets', 'apt_install', 'pip_install', 'npm_install', 'definition', 'dockerfile', 'template_id',
+        'workdir', 'secret_names', 'create_sandbox'),
 });
 struct('sprov_entry', {
     abi_minor: 'uint32_t', descriptor: 'sprov_descriptor *', api: 'void *', get_extension: 'void *',
@@ -171,6 +189,21 @@ class Callbacks {
         return init('sprov_source', { fd: 0, size: UNKNOWN_SIZE, ctx: null, read, done: null });
     }
 
+    // find(NAME) is the value, also an empty one, or undefined.
+    answers(find) {
+        const secret = this.#register('sprov_answer', 1, (_, name, emit, emitCtx) => {
+            const value = find(name);
+            if (value === undefined)
+                return 1;
+            koffi.decode(emit, Emit)(emitCtx, value, Buffer.byteLength(value));
+            return 0;
+        });
+        return init('sprov_callbacks', {
+            reserved: 0, ctx: null, secret, template_definition: null, repository_access: null, repository_env: null,
+            registry_login: null, done: null,
+        });
+    }
+
     async during(made) {
         try {
             return await made(this);
@@ -238,6 +271,33 @@ class Provider {
     }
 }
 
+// A definition, and the secrets that come with it.
+class Template {
+    constructor(definition, secrets = {}) {
+        this.definition = definition;
+        this.secrets = secrets;
+    }
+
+    // A secret is one of this build, else the template's, else of the environment. An empty value is one.
+    static find(name, ...sources) {
+        return sources.map((source) => (typeof source === 'function' ? source(name) : source[name]))
+            .find((value) => value !== undefined && value !== null);
+    }
+
+    build(provider, token, { secrets = {}, options = null, force = false } = {}) {
+        return new Callbacks().during(async (callbacks) => {
+            const find = (name) => Template.find(name, secrets, this.secrets, process.env);
+            const result = init('sprov_template_result', { flags: 0, id: '', image: '' });
+            const request = init('sprov_template_request', {
+                force: force ? 1 : 0, definition: JSON.stringify(this.definition),
+                options: options && JSON.stringify(options), callbacks: callbacks.answers(find),
+            });
+            await call(provider.api.build_template, provider.handle, request, token.call(), result);
+            return result;
+        });
+    }
+}
+
 class Sandbox {
     constructor(provider, options, token) {
         this.api = provider.api;
@@ -302,4 +362,4 @@ class Sandbox {
     }
 }
 
-module.exports = { status, types, koffi, init, call, callNow, readable, Callbacks, Failed, Provider, Sandbox, Token };
+module.exports = { status, types, koffi, init, call, callNow, readable, Callbacks, Failed, Provider, Sandbox, Template, Token };

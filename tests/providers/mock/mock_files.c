@@ -236,7 +236,6 @@ static sprov_status take(const sprov_source *source, const char *path, char *buf
         sprov_status status = mock_wait_check(wait, error);
         if (status != SPROV_OK)
             return status;
-        *ret_size = 0;
         mock_callback_begin();
         sprov_source_status answer = source->read(source->ctx, buffer, CHUNK, ret_size);
         mock_callback_end();

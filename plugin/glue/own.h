@@ -1,0 +1,27 @@
+/*
+ * What each provider brings to the border of its own: opening it, templates, and glue_extension()
+ * of glue.h. docker/glue/ and local/ define these, once in each shared object.
+ */
+#pragma once
+
+#include "glue/glue.h"
+
+/* config as of open(). provider has what its host gave, and no context yet. Nothing is sent. */
+bool glue_own_open(const sprov_provider *provider, const SprLog *log, const char *config,
+                   DkrContext **ret_context, GError **error);
+
+/* The context of a sandbox whose options ask for one of its own; *ret_context stays as it is for
+ * all others, which have the provider's. */
+bool glue_own_open_sandbox(const sprov_provider *provider, const DkrSandboxOptions *options,
+                           DkrContext **ret_context, GError **error);
+
+/* NULL does nothing. */
+void glue_own_close(DkrContext *context);
+
+/* DkrStartHooks.resolve_template, with the GlueCall as ctx. */
+bool glue_resolve_template(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,
+                           char **ret_image, char **ret_workdir, GError **error);
+
+sprov_status glue_build_template(sprov_provider *provider, const sprov_template_request *request,
+                                 const sprov_call *call, sprov_template_result *result,
+                                 sprov_error *error);

@@ -1,0 +1,127 @@
+#!/bin/bash
+# fuzz.sh: `host-sim fuzz` on the mock, which it must not blame, and on broken providers, each of
+# which it has to find within a number of scripts and to show in a few calls; then some scripts on
+# the engine of DOCKER_HOST. Prints TAP.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+host=$PWD/build/host-sim/host-sim
+providers=$PWD/build/tests/providers
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TMPDIR=$work
+count=0
+
+fuzz() { # NAME PROVIDER OPTION...: leaves out, err and status in $work/NAME
+    local dir=$work/$1 provider=$2
+    shift 2
+    mkdir -p "$dir/engine"
+    "$host" fuzz --provider "$provider" --folder "$dir" "$@" > "$dir/out" 2> "$dir/err"
+    echo $? > "$dir/status"
+}
+
+on_mock() { # NAME OPTION...: fuzz(), on the mock of this name and with an engine of its own
+    local name=$1
+    shift
+    fuzz "$name" "$providers/${name%%:*}.so" --config "{\"host\":\"unix://$work/$name/engine\"}" "$@"
+}
+
+check() { # NAME DIR CONDITION...
+    local name=$1 dir=$work/$2
+    shift 2
+    count=$((count + 1))
+    if "$@" "$dir"; then
+        echo "ok $count - $name"
+    else
+        echo "not ok $count - $name"
+        { echo "exit status $(< "$dir/status")"; tail -n 40 "$dir/out" "$dir/err"; } | sed 's/^/# /'
+    fi
+}
+
+gave() { # STATUS PATTERN DIR: exit status, and output or error like that
+    # shellcheck disable=SC2053
+    [ "$(< "$3/status")" = "$1" ] && [[ $(cat "$3/out" "$3/err") == $2 ]]
+}
+
+# found VERDICT MOST DIR: so found, and no more than MOST calls are left
+found() {
+    gave 1 "*seed *: $1: *" "$3" && [ "$(grep -cE '^[0-3] [a-z]' "$3"/fuzz-*.script)" -le "$2" ]
+}
+
+# A broken provider, the verdict, the most scripts until it is found, and the most calls left. What
+# only a race shows is left with as many calls as there was time for.
+broken() {
+    cat << 'TABLE'
+bad-merged fail 1 4
+bad-untruncated fail 6 8
+bad-leaves fail 3 8
+bad-sticky fail 4 8
+bad-creates fail 40 8
+bad-empty fail 3 4
+bad-homebody fail 4 4
+bad-undone fail 1 4
+bad-caches fail 12 10
+bad-torn fail 12 80
+bad-crash crash 2 8
+bad-exits crash 4 8
+bad-hang timeout 2 30
+TABLE
+}
+
+# Most of a run is waiting, so a few go side by side.
+while read -r provider verdict scripts _; do
+    limit=60 shrink=200
+    [ "$verdict" != timeout ] || limit=2
+    case $provider in bad-torn | bad-hang) shrink=15 ;; esac
+    on_mock "$provider" --seed 1 --scripts "$scripts" --time 300 --limit $limit --shrink $shrink &
+    while [ "$(jobs -pr | wc -l)" -ge 3 ]; do
+        wait -n
+    done
+done < <(broken)
+on_mock mock --seed 1 --scripts 40 --time 300
+wait
+
+check 'nothing is found in the good mock' mock gave 0 '*40 scripts of *: nothing found*'
+while read -r provider verdict scripts most; do
+    check "$provider is found within $scripts scripts, and $most calls show it" "$provider" \
+        found "$verdict" "$most"
+done < <(broken)
+
+# ---- replays
+
+for provider in bad-merged bad-leaves bad-caches bad-crash; do
+    script=$(echo "$work/$provider"/fuzz-*.script)
+    on_mock "$provider:again" --replay "$script" --times 2
+    check "the script of $provider fails again" "$provider:again" gave 1 '*2 of 2 runs failed*'
+    on_mock mock:again --replay "$script"
+    check 'and passes on the good mock' mock:again gave 0 '*pass*0 of 1 runs failed*'
+done
+
+on_mock bad-sticky:twice --seed 1 --scripts 4 --time 300 --shrink 1
+check 'the same seed finds the same' bad-sticky:twice gave 1 "*$(grep -o '^seed [0-9]*: fail' "$work/bad-sticky/out")*"
+
+printf '# sprov-fuzz/1\nround\n0 start h0\n0 fly h0\n' > "$work/wrong.script"
+on_mock mock:wrong --replay "$work/wrong.script"
+check 'a script with a call that there is not is told by its line' mock:wrong gave 3 '*wrong.script: line 4: *"fly"*'
+printf '# sprov-fuzz/1\nwith archive\nround\n0 repack h0 0/d\n' > "$work/pack.script"
+on_mock mock:lacks --replay "$work/pack.script"
+check 'a script that needs what the provider has not got is refused' mock:lacks gave 3 '*pack.script needs archive*'
+on_mock mock:threads --threads 9
+check 'too many threads are refused' mock:threads gave 2 '*--threads 9*'
+on_mock bad-hollow
+check 'a provider that cannot be used is told so' bad-hollow gave 3 '*sprov.lifecycle/1 has no list()*'
+
+# ---- a real engine
+
+for supervisor in auto off; do
+    if [ -z "${DOCKER_HOST-}" ]; then
+        count=$((count + 1))
+        echo "ok $count - nothing is found in docker, supervisor $supervisor # SKIP no DOCKER_HOST"
+        continue
+    fi
+    fuzz "docker:$supervisor" "$PWD/build/plugin/docker/docker.so" --seed 1 --scripts 3 --time 300 --time-scale 3 \
+        --length 30 --options "{\"image\":\"debian:bookworm-slim\",\"supervisor\":\"$supervisor\"}"
+    check "nothing is found in docker, supervisor $supervisor" "docker:$supervisor" gave 0 '*3 scripts of *: nothing found*'
+done
+
+echo "1..$count"

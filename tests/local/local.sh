@@ -1,0 +1,195 @@
+#!/bin/bash
+# local.sh HOST-SIM LOCAL.SO: what local.so does to the machine and keeps from it, told by host-sim and
+# looked at from outside; prints TAP. Skips what needs bubblewrap where that does not work.
+# shellcheck disable=SC2016 # for the shell of the sandbox
+set -u
+host=$1
+so=$2
+work=$(mktemp -d)
+export XDG_STATE_HOME=$work/state
+run=$work/state/sprov/local
+provider=(--provider "$so")
+count=0
+cleanup() {
+    local id
+    for id in box plain; do
+        "$host" rm "${provider[@]}" --id $id > "$work/out" 2>&1
+    done
+    rm -rf "$work"
+}
+trap cleanup EXIT
+
+check() { # NAME CONDITION...
+    local name=$1 verdict=ok
+    shift
+    count=$((count + 1))
+    "$@" || verdict='not ok'
+    echo "$verdict $count - $name"
+    [ "$verdict" = ok ] || sed 's/^/# /' "$work/out" "$work/err"
+}
+
+hs() { # COMMAND ARGUMENT...
+    local command=$1
+    shift
+    "$host" "$command" "${provider[@]}" "$@" > "$work/out" 2> "$work/err" < /dev/null
+}
+
+in_box() { # COMMAND
+    hs exec --id box -c "$1"
+}
+
+prints() { # TEXT COMMAND...
+    local wanted=$1
+    shift
+    "$@" && [ "$(cat "$work/out")" = "$wanted" ]
+}
+
+refuses() { # PATTERN OPTIONS
+    ! hs run -o "$2" -c true && grep -qE "$1" "$work/err" && [ "$(ls "$run" 2> "$work/ls")" = "" ]
+}
+
+is_empty() {
+    [ -z "$(ls -A "$run")" ] || {
+        ls -lA "$run" > "$work/out"
+        false
+    }
+}
+
+alive() { # of the processes of this test's sandboxes
+    grep -lzqsx "MARK=$work" /proc/[0-9]*/environ
+}
+
+gone() { # at once, or as soon as init has waited for it
+    local i
+    for i in {1..100}; do
+        alive || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+# ------------------------------------------------------------------------------- refusals
+
+check 'an image is refused by name' refuses 'image: the local provider cannot keep it' '{"image":"debian"}'
+check 'a template is refused by name' refuses 'template: ' '{"template":{"baseImage":"debian"}}'
+check 'mounts are refused by name' refuses 'volumes: ' '{"volumes":{"/etc":"/x"}}'
+check 'privileged is refused by name' refuses 'privileged: ' '{"privileged":true}'
+check 'a foreign network is refused by name' refuses 'network: ' '{"network":"bridge"}'
+check 'another user is refused by name' refuses 'user: ' '{"user":"nobody"}'
+check 'a slip of the keys is told with the right one' refuses 'isolation' '{"isolatoin":"none"}'
+check 'an unknown isolation is refused' refuses 'isolation: must be one of bubblewrap, none' '{"isolation":"chroot"}'
+check 'plain processes cannot be kept from the network' refuses 'network: ' '{"isolation":"none","network":"none"}'
+check 'a directory of the host is no working directory' refuses 'workingDirectory: ' '{"workingDirectory":"/usr/x"}'
+if ! grep -q memory /sys/fs/cgroup/cgroup.subtree_control 2> "$work/ls"; then
+    check 'a limit that cannot be kept is refused by name' refuses 'pidsLimit: no cgroup' '{"pidsLimit":10,"isolation":"none"}'
+    check 'so is a limit of memory' refuses 'memory: no cgroup' '{"memory":100000000,"isolation":"none"}'
+fi
+no_bwrap() {
+    # What is found in PATH when the provider is opened counts.
+    ! PATH=$work/nothing hs run -c true && grep -q '"isolation": "none"' "$work/err" && is_empty
+}
+check 'without bubblewrap the error names the way out, and nothing is left' no_bwrap
+broken_bwrap() {
+    mkdir -p "$work/bin"
+    printf '#!/bin/sh\necho "bwrap: no permission" >&2\nexit 1\n' > "$work/bin/bwrap"
+    chmod +x "$work/bin/bwrap"
+    ! PATH=$work/bin:$PATH hs run -c true && grep -q 'bwrap: no permission' "$work/err" &&
+        grep -q '"isolation": "none"' "$work/err" && is_empty
+}
+check 'so when it does not work, with what it said' broken_bwrap
+
+# ------------------------------------------------------------------------- plain processes
+
+plain="{\"isolation\":\"none\",\"env\":{\"MARK\":\"$work\"}}"
+check 'plain processes run when asked for by name' prints hello hs run -o "$plain" -c 'echo hello'
+hs start --id plain -o "$plain"
+check 'who does not ask for them does not get them' \
+    eval '! hs exec --id plain -c true && grep -q "was made without isolation" "$work/err"'
+hs exec --id plain -o "$plain" --detach -c 'sleep 1000 & setsid sleep 1000'
+check 'they run' alive
+check 'a stop ends whatever they started' eval 'hs stop --id plain -o "$plain" && gone'
+check 'their files outlive it' eval 'hs exec --id plain -o "$plain" -c "echo kept > f" && hs stop --id plain &&
+    prints kept hs read --id plain -o "$plain" f'
+check 'destroy leaves neither a process nor a file' eval 'hs rm --id plain && gone && is_empty'
+
+# ------------------------------------------------------------------------------ bubblewrap
+
+if ! hs run -c true; then
+    echo "ok $((count + 1)) - bubblewrap # SKIP $(head -n 1 "$work/err")"
+    echo "1..$((count + 1))"
+    exit 0
+fi
+hs start --id box -o "{\"env\":{\"MARK\":\"$work\"},\"labels\":{\"for\":\"test\"}}"
+check 'the state folder is for its user alone' [ "$(stat -c %a "$run")" = 700 ]
+check 'a sandbox has the programs of the host and no file of it' \
+    in_box '[ -x /usr/bin/env ] && [ ! -e /root ] && [ ! -e /home ] && [ ! -e /etc/shadow ] && [ ! -e /sys ]'
+check 'it sees none of its processes' prints supervisor in_box 'cat /proc/1/comm'
+check 'it writes nowhere but in its own' \
+    in_box '! touch /usr/x 2>&1 && ! touch /x 2>&1 && ! touch /etc/x 2>&1 && touch x /tmp/x /dev/shm/x'
+check 'its /tmp is not the host'\''s' [ ! -e /tmp/x ]
+check 'it has no capability and can get none' in_box 'grep -q "^CapEff:.0*$" /proc/self/status && ! unshare -Ur true 2>&1'
+check 'it cannot write the settings of the kernel' in_box 'find /proc -maxdepth 4 -path "/proc/[0-9]*" -prune -o -path /proc/self -prune -o -path /proc/thread-self -prune -o -type f -writable -print | tee w; [ ! -s w ]'
+check 'it has no network' prints lo: in_box 'tail -n +3 /proc/net/dev | awk "{ print \$1 }"'
+check 'it has that of the host when asked for' eval \
+    'hs run -o "{\"network\":\"host\"}" -c "readlink /proc/self/ns/net" && [ "$(cat "$work/out")" = "$(readlink /proc/self/ns/net)" ]'
+check 'it has nothing of the environment of the host' eval 'SECRET_OF_HOST=1 in_box "! env | grep -q SECRET_OF_HOST"'
+check 'what it was given is not in any command line' eval '! grep -qs "MARK=" /proc/[0-9]*/cmdline'
+check 'another user is refused by name in a command' \
+    eval '! hs exec --id box --user daemon -c true && grep -q daemon "$work/err"'
+in_box 'echo kept > f; mkdir -p deep/er; chmod 000 deep'
+hs exec --id box --detach -c 'sleep 1000 & setsid sleep 1000'
+
+# The supervisor outlives the host that started it, and whatever becomes of that one.
+"$host" exec "${provider[@]}" --id box -c 'echo running; sleep 1000' > "$work/held" 2>&1 < /dev/null &
+victim=$!
+for i in {1..100}; do
+    grep -qs running "$work/held" && break
+    sleep 0.1
+done
+kill -9 $victim
+wait $victim 2> "$work/ls"
+check 'a host that was killed leaves sandboxes to the next' prints kept in_box 'cat f'
+check 'list tells them' eval 'hs ls --json && grep -q "\"id\": *\"box\"" "$work/out" && grep -q "\"for\": *\"test\"" "$work/out"'
+check 'a stop ends all that ran' eval 'hs stop --id box && gone'
+check 'files outlive a stop' prints kept in_box 'cat f'
+
+# A supervisor that dies is noticed, and the next command has a new one.
+victim=$(pgrep -P "$(pgrep -f "bwrap.*$run")")
+kill -9 "$victim"
+while kill -0 "$victim" 2> "$work/ls"; do
+    sleep 0.1
+done
+check 'a supervisor that was killed is replaced' prints kept in_box 'cat f'
+starts() {
+    local i pids=() bad=0
+    hs stop --id box
+    for i in 1 2 3 4 5 6; do
+        "$host" exec "${provider[@]}" --id box -c 'cat /proc/sys/kernel/random/uuid > /dev/null; readlink /proc/self/ns/pid' \
+            > "$work/start.$i" 2>&1 < /dev/null &
+        pids+=($!)
+    done
+    for i in "${pids[@]}"; do
+        wait "$i" || bad=1
+    done
+    cat "$work"/start.* > "$work/out"
+    [ $bad = 0 ] && [ "$(sort -u "$work/out" | wc -l)" = 1 ]
+}
+check 'hosts that start one at once share it' starts
+check 'destroy leaves neither a process nor a file' eval 'hs rm --id box && gone && is_empty'
+check 'what is gone cannot be used without starting it' eval '! hs exec --id box --no-start -c true'
+
+# A host that dies between the start and its record leaves a folder and a process.
+hs start --id box
+record=$(ls "$run"/*/record.json)
+sed -i 's/"pid": [0-9]*/"pid": 0/' "$record"
+inside=$(in_box 'readlink /proc/self/ns/pid' && cat "$work/out")
+check 'a sandbox that nobody wrote down is found by its socket' \
+    prints "$inside" in_box 'readlink /proc/self/ns/pid'
+check 'and goes' eval 'hs rm --id box && is_empty'
+
+# What a sandbox puts in place of its socket is neither followed nor believed.
+hs start --id box
+in_box 'rm -f /.sprov/run/*.sock; ln -s /.sprov/run/other /.sprov/run/$(id -u).sock'
+check 'a socket that became a link is not followed' eval '! in_box true && grep -q "supervisor.s socket" "$work/err"'
+check 'and such a sandbox can be removed' eval 'hs rm --id box && is_empty'
+echo "1..$count"
