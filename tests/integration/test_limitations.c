@@ -169,7 +169,7 @@ Test(limitation, L17_what_others_did_to_a_sandbox_is_noticed_by_the_next_call)
     path = ep_format("/containers/%s", ep_container(box.id));
     cr_assert_eq(ep_engine("DELETE", ep_format("%s?force=1", path), NULL, NULL), 204);
     cr_expect_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
-    cr_expect(strstr(info(&box), "\"status\":\"stopped\""));
+    cr_expect(strstr(info(&box), "\"status\":\"pending\""));
     cr_expect_eq(ep_start(box.sandbox), SPROV_START_CREATED);
     ep_destroy(&box);
 }

@@ -2,7 +2,9 @@
 # processes.sh HOST-SIM LOCAL.SO: tests/checks/processes.sh on local.so; prints TAP.
 set -u
 XDG_STATE_HOME=$(mktemp -d)
-export XDG_STATE_HOME HOST_SIM=$1 PROVIDER=$2 OPTIONS='{}'
+HOST_SIM=$(realpath "$1") # the script goes elsewhere
+PROVIDER=$(realpath "$2")
+export XDG_STATE_HOME HOST_SIM PROVIDER OPTIONS='{}'
 trap 'rm -rf "$XDG_STATE_HOME"' EXIT
 if ! why=$("$1" run --provider "$2" -c true 2>&1); then
     echo "1..0 # SKIP ${why%%$'\n'*}"

@@ -8,6 +8,7 @@
 #define HELD_MOST (8u << 10)
 #define HELD_STEP_US (100 * 1000)
 #define HELD_LIMIT_MS 1000
+#define RECORD_STEP_US (20 * 1000)
 
 void dkr_command_drop_held(DkrCommandRun *run)
 {
@@ -85,13 +86,14 @@ static void take_output(DkrCommandRun *run)
         run->end = DKR_END_OVERFLOW;
 }
 
-/* A program that printed has a pid; a failed start has none. */
-static bool is_of_program(DkrCommandRun *run, gint64 limit_ms, const SprWait *wait)
+/* A program that printed has a pid, be it a moment after its first output; a failed start has none,
+ * and an exit code. *ret_known: the engine's record tells by now which of the two it is. */
+static bool is_of_program(DkrCommandRun *run, const SprWait *wait, bool *ret_known)
 {
-    SprWait limited = spr_wait_within(wait, limit_ms);
     DkrExecState state;
-    return dkr_exec_inspect(run->context->client, run->exec_id, &limited, &state, NULL) &&
-           state.pid > 0;
+    bool asked = dkr_exec_inspect(run->context->client, run->exec_id, wait, &state, NULL);
+    *ret_known = !asked || state.pid > 0 || state.has_exit_code;
+    return asked && state.pid > 0;
 }
 
 /* For a program that goes on. */
@@ -100,14 +102,24 @@ static void settle_held(DkrCommandRun *run)
     if (!run->held || run->over || g_get_monotonic_time() < run->held_step_us)
         return;
     run->held_step_us += HELD_STEP_US;
-    if (is_of_program(run, HELD_LIMIT_MS, run->wait))
+    SprWait limited = spr_wait_within(run->wait, HELD_LIMIT_MS);
+    bool known;
+    if (is_of_program(run, &limited, &known))
         dkr_command_deliver_held(run);
 }
 
 void dkr_command_settle_held(DkrCommandRun *run, const SprWait *wait)
 {
-    if (run->held && is_of_program(run, DKR_COMMAND_RECORD_LIMIT_MS, wait))
-        dkr_command_deliver_held(run);
+    SprWait limited = spr_wait_within(wait, DKR_COMMAND_RECORD_LIMIT_MS);
+    bool known = false;
+    int ready;
+    while (run->held && !known) {
+        if (is_of_program(run, &limited, &known))
+            dkr_command_deliver_held(run);
+        else if (!known && !spr_wait_poll(&limited, NULL, 0,
+                                          g_get_monotonic_time() + RECORD_STEP_US, &ready, NULL))
+            break;
+    }
     dkr_command_drop_held(run);
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -327,6 +328,14 @@ static bool retire(SupConnection *connection, uint32_t channel)
     return true;
 }
 
+/* Asked anew: what the event loop saw may be old when we were frozen in between. */
+static bool is_gone(SupConnection *connection)
+{
+    struct pollfd peer = {.fd = connection->input.fd};
+    connection->gone |= poll(&peer, 1, 0) > 0 && peer.revents & POLLHUP;
+    return connection->gone;
+}
+
 /* False for a frame that breaks the rules. */
 static bool serve_frame(SupConnection *connection, SprWireHeader header, const uint8_t *payload)
 {
@@ -337,7 +346,7 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
         return header.type == SPR_WIRE_HELLO && say_hello(connection, &r);
     switch (header.type) {
     case SPR_WIRE_RUN:
-        return connection->gone || sup_command_run(connection, header.channel, &r);
+        return is_gone(connection) || sup_command_run(connection, header.channel, &r);
     case SPR_WIRE_STDIN:
     case SPR_WIRE_STDIN_CLOSE:
         return sup_command_stdin(connection, header, payload);

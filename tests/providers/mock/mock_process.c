@@ -223,12 +223,13 @@ static MockShared *new_shared(const sprov_sandbox *sandbox, const sprov_spawn_re
 }
 
 /* A pipe with a name, open at both ends: [0] to read from, [1] to write to. */
-static int make_fifo(const char *path, int fds[2])
+/* how: O_RDONLY, or O_RDWR for a reader that hosts come and go on, who sees no end then. */
+static int make_fifo(const char *path, int how, int fds[2])
 {
     fds[0] = fds[1] = -1;
     if (mkfifo(path, 0600) != 0)
         return errno;
-    fds[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    fds[0] = open(path, how | O_NONBLOCK | O_CLOEXEC);
     fds[1] = fds[0] < 0 ? -1 : open(path, O_WRONLY | O_CLOEXEC);
     if (fds[1] < 0)
         return errno;
@@ -252,9 +253,9 @@ static int make_places(Places *places, const sprov_sandbox *sandbox, MockShared 
     for (int i = 0; i < 2; i++)
         places->spawn.files[i] =
             open(places->paths[1 + i], O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-    int failed = make_fifo(places->paths[4], places->orders);
+    int failed = make_fifo(places->paths[4], O_RDWR, places->orders);
     if (!failed && has_input)
-        failed = make_fifo(places->paths[3], places->input);
+        failed = make_fifo(places->paths[3], O_RDONLY, places->input);
     if (!failed && has_input)
         failed = fcntl(places->input[0], F_SETFL, 0) != 0 ? errno : 0;
     /* The keeper keeps one end of each that it may never see the end of. */
