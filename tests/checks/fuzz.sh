@@ -1,7 +1,7 @@
 #!/bin/bash
 # fuzz.sh: `host-sim fuzz` on the mock, which it must not blame, and on broken providers, each of
-# which it has to find within a number of scripts and to show in a few calls; then some scripts on
-# the engine of DOCKER_HOST. Prints TAP.
+# which it has to find within a number of scripts and to show in a few calls. Engines are for
+# tests/long/fuzz.sh. Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -120,16 +120,5 @@ on_mock bad-hollow
 check 'a provider that cannot be used is told so' bad-hollow gave 3 '*sprov.lifecycle/1 has no list()*'
 
 # ---- a real engine
-
-for supervisor in auto off; do
-    if [ -z "${DOCKER_HOST-}" ]; then
-        count=$((count + 1))
-        echo "ok $count - nothing is found in docker, supervisor $supervisor # SKIP no DOCKER_HOST"
-        continue
-    fi
-    fuzz "docker:$supervisor" "$PWD/build/plugin/docker/docker.so" --seed 1 --scripts 3 --time 300 --time-scale 3 \
-        --length 30 --options "{\"image\":\"debian:bookworm-slim\",\"supervisor\":\"$supervisor\"}"
-    check "nothing is found in docker, supervisor $supervisor" "docker:$supervisor" gave 0 '*3 scripts of *: nothing found*'
-done
 
 echo "1..$count"
