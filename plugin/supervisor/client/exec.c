@@ -11,7 +11,7 @@
 #define WINDOW (512u * 1024) /* credit for each stream */
 #define CREDIT_STEP (WINDOW / 4)
 #define CONFIRM_MS 4000 /* the program's own patience with a tree is 2 s */
-#define SILENT_MS 1000  /* before the program is asked whether it is there, */
+#define SILENT_MS 100   /* before the program is asked whether it has the command, */
 #define ANSWER_MS 2000  /* and how long it has for that */
 #define OVERDUE_MS                                                                                 \
     500              /* behind the end that a command should have had, before it is asked about    \
