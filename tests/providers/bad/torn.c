@@ -2,8 +2,10 @@
 #include "bad.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MOST 1000000
+#define HALF_US 5000 /* long enough that a reader comes by */
 
 typedef struct {
     const sprov_source *inner;
@@ -64,6 +66,7 @@ static sprov_status write_file(sprov_sandbox *sandbox, const sprov_write_request
         status = write_up_to(sandbox, request, &copy, copy.size / 2, call, error);
     else
         mock_fail(error, status, "source", 0, "cannot write %s: its source", request->path);
+    usleep(HALF_US);
     if (status == SPROV_OK)
         status = write_up_to(sandbox, request, &copy, copy.size, call, error);
     free(copy.bytes);
