@@ -340,15 +340,6 @@ bool dkr_file_write_probed(const DkrVenue *venue, const DkrLife *life, const Dkr
     return ok;
 }
 
-bool dkr_file_write(const DkrContext *context, const DkrLife *life, const char *path, guint mode,
-                    guint64 size, const DkrSource *source, const SprWait *wait, GError **error)
-{
-    const DkrVenue at = dkr_life_venue(life, context), *venue = &at;
-    g_auto(DkrFileFacts) facts = {0};
-    return probe(venue, life, path, "write", wait, &facts, error) &&
-           dkr_file_write_probed(venue, life, &facts, path, mode, size, source, wait, error);
-}
-
 /* A large file reaches the container sooner by the engine's own copying than through frames of the
  * stream: from 1.45 on, where it was measured to be so (26.1: three times, 20.10: not at all). */
 static bool prefers_archive(const DkrContext *context, guint64 size, const SprWait *wait)

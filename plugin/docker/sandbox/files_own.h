@@ -43,7 +43,10 @@ void dkr_file_remove_temporary(const DkrVenue *venue, const DkrLife *life, const
 extern const char dkr_file_commit_script[];
 bool dkr_file_check_step(const GByteArray *output, int exit_code, GError **error);
 
-/* All of it for one file, of which the facts are known. */
+/* Replaces or makes one file, of which the facts are known. size is what source gives, UINT64_MAX
+ * when unknown; mode 0 keeps the old one, or 0644. Until the last rename the old bytes stay; where
+ * no rename can replace the file (it is a mount of its own, or its directory takes no new file) it
+ * is written in place. */
 bool dkr_file_write_probed(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                            const char *path, guint mode, guint64 size, const DkrSource *source,
                            const SprWait *wait, GError **error);

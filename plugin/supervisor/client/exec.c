@@ -13,10 +13,8 @@
 #define CONFIRM_MS 4000 /* the program's own patience with a tree is 2 s */
 #define SILENT_MS 100   /* before the program is asked whether it has the command, */
 #define ANSWER_MS 2000  /* and how long it has for that */
-#define OVERDUE_MS                                                                                 \
-    500              /* behind the end that a command should have had, before it is asked about    \
-                      */
-#define DRAIN_MS 100 /* for children that keep a pipe open */
+#define OVERDUE_MS 500  /* behind its end, before a command that should be over is asked about */
+#define DRAIN_MS 100    /* for children that keep a pipe open */
 #define FIRST_READ 4096
 #define LARGE_READ (128 * 1024)
 #define READS_A_STEP 4

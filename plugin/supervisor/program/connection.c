@@ -141,6 +141,7 @@ static void put_output_head(uint8_t *at, uint32_t channel, uint8_t stream, uint1
     SprWireWriter w = {at + SPR_WIRE_HEADER, 8, false};
     spr_wire_put(&w, offset, 8);
 }
+
 void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
                            uint16_t flags, uint64_t offset, size_t size)
 {

@@ -208,13 +208,13 @@ int sup_fileio_send(int fd, const char *path, const struct stat *st, uint64_t of
 /* ------------------------------------------------------------------------------- items */
 
 /* What was answered goes out before a wait. 0 when it is broken. */
-static ssize_t read_in(uint8_t *to, size_t room)
+static size_t read_in(uint8_t *to, size_t room)
 {
     sup_fileio_flush();
     while (!io.in_broken) {
         ssize_t n = read(io.in, to, room);
         if (n > 0)
-            return n;
+            return (size_t)n;
         io.in_broken = n == 0 || errno != EINTR;
     }
     return 0;
@@ -224,8 +224,8 @@ static bool fill(void)
 {
     if (io.in_at == io.in_size)
         io.in_at = io.in_size = 0;
-    ssize_t n = read_in(io.in_bytes + io.in_size, IN_ROOM - io.in_size);
-    io.in_size += (size_t)n;
+    size_t n = read_in(io.in_bytes + io.in_size, IN_ROOM - io.in_size);
+    io.in_size += n;
     return n > 0;
 }
 
@@ -273,20 +273,18 @@ bool sup_fileio_next(SupFileItem *item)
 /* Bytes of the current chunk: those read ahead, else straight from the stream. */
 static size_t take_some(uint8_t *to, size_t room)
 {
-    size_t ahead = io.in_size - io.in_at, most = room < io.chunk ? room : io.chunk;
-    if (ahead == 0 && most < DIRECT) {
-        if (!fill())
-            return 0;
-        ahead = io.in_size - io.in_at;
+    size_t n = room < io.chunk ? room : io.chunk;
+    if (io.in_at == io.in_size && n >= DIRECT) {
+        n = read_in(to, n);
+    } else if (io.in_at < io.in_size || fill()) {
+        n = n < io.in_size - io.in_at ? n : io.in_size - io.in_at;
+        memcpy(to, io.in_bytes + io.in_at, n);
+        io.in_at += n;
+    } else {
+        n = 0;
     }
-    ssize_t n = (ssize_t)(most < ahead ? most : ahead);
-    if (ahead > 0) {
-        memcpy(to, io.in_bytes + io.in_at, (size_t)n);
-        io.in_at += (size_t)n;
-    } else
-        n = read_in(to, most);
     io.chunk -= (uint32_t)n;
-    return (size_t)n;
+    return n;
 }
 
 size_t sup_fileio_take(uint8_t *to, size_t room)
