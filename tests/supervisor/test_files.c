@@ -296,6 +296,24 @@ Test(files, nothing_holds_what_was_replaced)
     sh("[ $(stat -c %%s f) = %d ]", (2 << 20) - 2);
 }
 
+Test(files, one_written_beside_another_takes_its_place_if_it_is_whole)
+{
+    GError *error = NULL;
+    sh("echo old >f && ln -s f link && echo new >.t && echo longer >.u && mkdir d");
+    cr_assert(spr_files_can_replace(supervisor));
+    cr_expect(spr_files_replace(supervisor, in("link"), ".t", 4, &patient, NULL));
+    spr_files_replace(supervisor, in("f"), ".u", 4, &patient, &error);
+    expect_failure(g_steal_pointer(&error), SPR_E_IO, NULL, "another size");
+    sh("[ \"$(cat f)\" = new ] && [ -L link ] && [ $(ls -A | wc -l) = 3 ] && echo x >.t");
+    spr_files_replace(supervisor, in("d"), ".t", 2, &patient, &error);
+    expect_failure(g_steal_pointer(&error), SPR_E_INVALID_ARGUMENT, "is-directory", "d");
+    spr_files_replace(supervisor, in("f"), ".none", 2, &patient, &error);
+    expect_failure(g_steal_pointer(&error), SPR_E_NOT_FOUND, "no-such-file", ".none");
+    sh("[ \"$(cat f)\" = new ] && [ $(ls -A | wc -l) = 3 ] && echo more >.t");
+    cr_expect(spr_files_replace(supervisor, in("fresh"), ".t", 5, &patient, NULL));
+    sh("[ \"$(cat fresh)\" = more ] && [ $(ls -A | wc -l) = 4 ]");
+}
+
 /* ------------------------------------------------------------------------- breaking off */
 
 Test(files, a_write_that_breaks_off_leaves_the_old_file_alone)

@@ -24,7 +24,7 @@
 #define RETIRED_MS 5000
 #define FEATURES                                                                                   \
     (SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL | SPR_WIRE_FEATURE_INPUT |                     \
-     SPR_WIRE_FEATURE_VISIT)
+     SPR_WIRE_FEATURE_VISIT | SPR_WIRE_FEATURE_REPLACE)
 
 static struct {
     SupLink all;
