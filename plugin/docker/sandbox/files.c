@@ -178,8 +178,8 @@ bool dkr_file_put_temporary(const DkrVenue *venue, const DkrLife *life, const Dk
     g_autoptr(SprTarWriter) writer = NULL;
     return spr_tar_writer_new(strrchr(temporary, '/') + 1, &entry, meter_read, meter, &writer,
                               error) &&
-           dkr_archive_put(venue->context->client, life->container, facts->directory,
-                           spr_tar_writer_read, writer, wait, error);
+           dkr_archive_put(venue->context->client, life->container, facts->directory, writer, wait,
+                           error);
 }
 
 bool dkr_file_check_step(const GByteArray *output, int exit_code, GError **error)
