@@ -183,9 +183,9 @@ Test(blame, keeps_the_engine_s_words_and_is_for_its_failures_alone)
     dkr_failure_set(&error, 500, "stat /dev/null/x: not a directory", 33);
     g_autoptr(DkrSandboxOptions) binds = parse("\"volumes\":{\"/dev/null/x\":\"/y\"}");
     cr_assert(dkr_blame_option(binds, &error));
-    cr_expect_str_eq(error->message, "volumes[\"/dev/null/x\"] \"/y\": the engine says: stat "
-                                     "/dev/null/x: not a directory: a part of that path is a "
-                                     "file, name another path");
+    cr_expect_str_eq(error->message, "volumes[\"/dev/null/x\"] \"/y\": a part of that path is a "
+                                     "file, name another: the engine says: stat /dev/null/x: not "
+                                     "a directory");
     spr_fail(&other, SPR_E_IO, "broken", "gathering device information broke");
     cr_expect_not(dkr_blame_option(options, &other));
     cr_expect_str_eq(other->message, "gathering device information broke");
