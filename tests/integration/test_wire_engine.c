@@ -342,6 +342,22 @@ Test(wire_engine, a_pull_that_breaks_off_or_tells_nothing_is_no_success)
     px_destroy(&box);
 }
 
+/* As most images' own: node's takes the keep-alive for a program and becomes it. */
+Test(wire_engine, an_entrypoint_that_becomes_the_keep_alive_is_not_watched_any_longer)
+{
+    static const char *const ways[] = {"socket", "stream"};
+    char *image = ep_image("[\"sh\",\"-c\",\"exec \\\"$@\\\"\",\"sh\"]");
+    for (size_t i = 0; i < 2; i++) {
+        EpBox box = px_box(ep_format("\"image\":\"%s\",\"transport\":\"%s\"", image, ways[i]));
+        px_forget();
+        ep_start(box.sandbox);
+        cr_expect_eq(px_count("POST /containers/*/wait"), 0, "%s", ways[i]);
+        cr_expect_str_eq(ep_ask(box.sandbox, "echo up"), "up");
+        px_destroy(&box);
+    }
+    cr_expect_eq(ep_engine("DELETE", ep_format("/images/%s", image), NULL, NULL), 200);
+}
+
 /* By an authorization plugin, or a proxy that lets little through. */
 Test(wire_engine, a_security_option_that_nobody_confirms_is_refused_by_name)
 {

@@ -157,8 +157,9 @@ static bool check_cut(DkrCommandRun *run, const SprWait *wait, GError **error)
            !ended || fail_gone("stopped", error);
 }
 
-/* An engine passes over what it may not run, where execvp() goes on and tells of it in the end. So a
- * shell looks along the path that the command has, with its eyes. Without a shell it stays unknown. */
+/* An engine passes over what it may not run, where execvp() goes on and tells of it in the end. So
+ * a shell looks along the path that the command has, with its eyes. Without a shell it stays
+ * unknown. */
 static bool stands_in_path(DkrCommandRun *run, const SprWait *wait)
 {
     static const char script[] = "PATH=$PATH: IFS=:; set -f\n"

@@ -56,8 +56,8 @@ bool dkr_isolation_check_info(const DkrSandboxOptions *options, const json_t *in
     return true;
 }
 
-/* An authorization plugin, or a proxy before the engine, that lets GET /info through to nobody. What
- * may be no protection at all is not taken for one. */
+/* An authorization plugin, or a proxy before the engine, that lets GET /info through to nobody.
+ * What may be no protection at all is not taken for one. */
 static bool fail_unknown(const DkrSandboxOptions *options, const GError *why, GError **error)
 {
     gsize i = 0;
