@@ -3,6 +3,7 @@
 #include "command.h"
 #include "connection_own.h"
 #include "leftover.h"
+#include "main_child.h"
 #include "pool.h"
 #include "request.h"
 
@@ -24,7 +25,7 @@
 #define RETIRED_MS 5000
 #define FEATURES                                                                                   \
     (SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL | SPR_WIRE_FEATURE_INPUT |                     \
-     SPR_WIRE_FEATURE_VISIT | SPR_WIRE_FEATURE_REPLACE)
+     SPR_WIRE_FEATURE_VISIT | SPR_WIRE_FEATURE_REPLACE | SPR_WIRE_FEATURE_MAIN)
 
 static struct {
     SupLink all;
@@ -196,6 +197,9 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
         return shut_down(connection, header.channel);
     case SPR_WIRE_RETIRE:
         return retire(connection, header.channel);
+    case SPR_WIRE_MAIN:
+        sup_connection_done(connection, header.channel, 0, 0, sup_main_rest());
+        return true;
     case SPR_WIRE_DIAL:
         return dial(connection, header.channel, &r);
     case SPR_WIRE_DISCARD:
