@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-#define OPEN_LIMIT_MS (30 * 1000)  /* for the engine to run the relay, */
+#define OPEN_LIMIT_MS (30 * 1000)  /* for the engine to take the relay's exec, */
+#define RUN_LIMIT_MS (60 * 1000)   /* to run it, when much is to be done, */
 #define HELLO_LIMIT_MS (10 * 1000) /* and then for the supervisor to greet */
 #define ASK_MS 2000
 #define USERS_MOST 256    /* that are looked for */
@@ -140,30 +141,75 @@ static bool ask_whether_it_can_answer(void *ctx, GError **error)
     return spr_fail(error, SPR_E_NOT_READY, "paused", "the sandbox is paused: start resumes it");
 }
 
-/* The caller's own deadline is told as such, our limit as what it says of the supervisor. */
-static bool greet(const DkrLink *link, const SprPipe *pipe, const SprWait *wait,
-                  SprSupervisor **ret_supervisor, GError **error)
+/* One attempt to be greeted through a relay. */
+typedef struct {
+    DkrLink *link;
+    const SprWait *call;
+    const char *exec;
+    gint64 look_us;         /* when to look next whether the exec runs */
+    bool is_silent;         /* it does, and nothing came of it */
+    SprSupervisor **dialed; /* by the supervisor at its boot, if that comes first; or NULL */
+} Greeting;
+
+/* Engines take an exec at once and run it when they come to it. */
+static bool runs(const Greeting *greeting)
 {
-    SprWait limited = spr_wait_within(wait, HELLO_LIMIT_MS);
+    SprWait wait = spr_wait_within(greeting->call, ASK_MS);
+    DkrExecState state;
+    return dkr_exec_inspect(greeting->link->context->client, greeting->exec, &wait, &state, NULL) &&
+           state.pid > 0;
+}
+
+/* Asked all the while that a greeting is waited for. */
+static int is_decided(void *ctx)
+{
+    Greeting *greeting = ctx;
+    const SprWait *call = greeting->call;
+    DkrLink *link = greeting->link;
+    if (call->is_cancelled && call->is_cancelled(call->cancel_ctx))
+        return 1;
+    if (greeting->dialed && !*greeting->dialed && link->direct)
+        *greeting->dialed = dkr_direct_boot(link->direct, 0);
+    if (greeting->dialed && *greeting->dialed)
+        return 1;
+    if (!greeting->is_silent && g_get_monotonic_time() >= greeting->look_us) {
+        greeting->is_silent = runs(greeting);
+        greeting->look_us = spr_deadline_after(HELLO_LIMIT_MS);
+    }
+    return greeting->is_silent;
+}
+
+/* The caller's own deadline is told as such, our limit as what it says of the supervisor. */
+static bool greet(Greeting *greeting, const SprPipe *pipe, SprSupervisor **ret_supervisor,
+                  GError **error)
+{
+    const DkrLink *link = greeting->link;
+    SprWait limited = spr_wait_within(greeting->call, RUN_LIMIT_MS);
     g_autoptr(GError) why = NULL;
+    limited.is_cancelled = is_decided;
+    limited.cancel_ctx = greeting;
+    greeting->look_us = spr_deadline_after(HELLO_LIMIT_MS);
     if ((link->is_visit ? spr_supervisor_visit : spr_supervisor_open)(pipe, &limited,
-                                                                      ret_supervisor, &why))
+                                                                      ret_supervisor, &why) ||
+        (greeting->dialed && *greeting->dialed))
         return true;
-    if (why->code != SPR_E_TIMEOUT || spr_wait_is_over(wait)) {
+    bool is_ours = why->code == SPR_E_TIMEOUT || why->code == SPR_E_CANCELLED;
+    if (!is_ours || !spr_wait_check(greeting->call, NULL)) {
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
     spr_fail(error, SPR_E_IO, "supervisor-silent",
              "the supervisor of the sandbox \"%s\" did not answer in %d s: stop the sandbox and "
              "start it again, or do without by the option \"supervisor\"",
-             link->sandbox, HELLO_LIMIT_MS / 1000);
+             link->sandbox, (greeting->is_silent ? HELLO_LIMIT_MS : RUN_LIMIT_MS) / 1000);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }
 
-/* One attempt: the relay as an exec of its own, hello over it. */
+/* The relay as an exec of its own, hello over it; or, where ret_dialed (NULL at first) is given,
+ * the connection of the supervisor's boot, if that comes first. */
 static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
-                       SprSupervisor **ret_supervisor, GError **error)
+                       SprSupervisor **ret_supervisor, SprSupervisor **ret_dialed, GError **error)
 {
     const char *own[] = {link->program, "relay", DKR_SUPERVISOR_RUN_DIRECTORY, NULL};
     if (*user || link->kind != DKR_LINK_MAIN)
@@ -181,7 +227,8 @@ static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
                         "a proxy before the engine does not support upgrades");
     g_autoptr(DkrRelayWords) words = dkr_relay_words_new();
     SprPipe pipe = dkr_relay_pipe(g_steal_pointer(&hijack), words, &link->context->log);
-    if (greet(link, &pipe, wait, ret_supervisor, error))
+    Greeting greeting = {.link = link, .call = wait, .exec = id, .dialed = ret_dialed};
+    if (greet(&greeting, &pipe, ret_supervisor, error))
         return true;
     if (error && *words->text)
         g_prefix_error(error, "%s: ", g_strdelimit(g_strchomp(words->text), "\n", ' '));
@@ -227,8 +274,11 @@ static bool open_own(DkrLink *link, const SprWait *wait, SprSupervisor **ret_sup
     *ret_by_socket = *ret_supervisor != NULL;
     if (*ret_by_socket)
         return true;
-    if (!open_relay(link, "", wait, &stream, error))
+    if (!open_relay(link, "", wait, &stream, ret_supervisor, error))
         return false;
+    *ret_by_socket = *ret_supervisor != NULL;
+    if (*ret_by_socket)
+        return true;
     *ret_by_socket = dial_through(link, stream, wait, ret_supervisor, &why);
     if (*ret_by_socket)
         return true;
@@ -262,7 +312,7 @@ static bool open_entry(DkrLink *link, Entry *entry, const char *user, const SprW
     g_mutex_unlock(&link->lock);
     SprSupervisor *supervisor = NULL;
     bool by_socket = false;
-    bool ok = *user ? open_relay(link, user, wait, &supervisor, error)
+    bool ok = *user ? open_relay(link, user, wait, &supervisor, NULL, error)
                     : open_own(link, wait, &supervisor, &by_socket, error);
     if (supervisor)
         spr_supervisor_set_on_silence(supervisor, ask_whether_it_can_answer, link);
