@@ -400,3 +400,15 @@ Test(wire_limits, a_supervisor_that_never_answers_is_told_from_an_engine_that_do
     cr_assert_str_eq(run.out.data, "again\n", "%s", run.error.message);
     px_destroy(&box);
 }
+
+/* An engine with much to do takes an exec at once and runs it later. */
+Test(wire_limits, a_supervisor_is_waited_for_while_its_engine_has_not_come_to_it)
+{
+    EpBox box = px_box("\"transport\":\"stream\"");
+    ep_start(box.sandbox);
+    px_set("[{" START ",'do':'stall','at':'body','nth':1},{'method':'GET','path':'/exec/*/json',"
+           "'do':'answer','body':'{`Running`:false,`Pid`:0}'}]");
+    EpRun run = px_run(&box, 13000, "true");
+    px_is_error(run.status, &run.error, SPROV_E_TIMEOUT, "deadline");
+    px_destroy(&box);
+}

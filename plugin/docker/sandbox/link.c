@@ -14,6 +14,7 @@
 #define OPEN_LIMIT_MS (30 * 1000)  /* for the engine to take the relay's exec, */
 #define RUN_LIMIT_MS (60 * 1000)   /* to run it, when much is to be done, */
 #define HELLO_LIMIT_MS (10 * 1000) /* and then for the supervisor to greet */
+#define LOOK_MS 1000
 #define ASK_MS 2000
 #define USERS_MOST 256    /* that are looked for */
 #define BOOT_LIMIT_MS 500 /* the engine says that the container runs: it dials within this */
@@ -146,8 +147,8 @@ typedef struct {
     DkrLink *link;
     const SprWait *call;
     const char *exec;
-    gint64 look_us;         /* when to look next whether the exec runs */
-    bool is_silent;         /* it does, and nothing came of it */
+    gint64 look_us;         /* when to look next whether the exec runs, */
+    gint64 silent_us;       /* and since it does: when nothing came of it */
     SprSupervisor **dialed; /* by the supervisor at its boot, if that comes first; or NULL */
 } Greeting;
 
@@ -172,11 +173,12 @@ static int is_decided(void *ctx)
         *greeting->dialed = dkr_direct_boot(link->direct, 0);
     if (greeting->dialed && *greeting->dialed)
         return 1;
-    if (!greeting->is_silent && g_get_monotonic_time() >= greeting->look_us) {
-        greeting->is_silent = runs(greeting);
-        greeting->look_us = spr_deadline_after(HELLO_LIMIT_MS);
+    if (greeting->silent_us == SPR_NEVER && g_get_monotonic_time() >= greeting->look_us) {
+        greeting->look_us = spr_deadline_after(LOOK_MS);
+        if (runs(greeting))
+            greeting->silent_us = spr_deadline_after(HELLO_LIMIT_MS);
     }
-    return greeting->is_silent;
+    return g_get_monotonic_time() >= greeting->silent_us;
 }
 
 /* The caller's own deadline is told as such, our limit as what it says of the supervisor. */
@@ -188,7 +190,8 @@ static bool greet(Greeting *greeting, const SprPipe *pipe, SprSupervisor **ret_s
     g_autoptr(GError) why = NULL;
     limited.is_cancelled = is_decided;
     limited.cancel_ctx = greeting;
-    greeting->look_us = spr_deadline_after(HELLO_LIMIT_MS);
+    greeting->look_us = spr_deadline_after(LOOK_MS);
+    greeting->silent_us = SPR_NEVER;
     if ((link->is_visit ? spr_supervisor_visit : spr_supervisor_open)(pipe, &limited,
                                                                       ret_supervisor, &why) ||
         (greeting->dialed && *greeting->dialed))
@@ -201,7 +204,8 @@ static bool greet(Greeting *greeting, const SprPipe *pipe, SprSupervisor **ret_s
     spr_fail(error, SPR_E_IO, "supervisor-silent",
              "the supervisor of the sandbox \"%s\" did not answer in %d s: stop the sandbox and "
              "start it again, or do without by the option \"supervisor\"",
-             link->sandbox, (greeting->is_silent ? HELLO_LIMIT_MS : RUN_LIMIT_MS) / 1000);
+             link->sandbox,
+             (greeting->silent_us == SPR_NEVER ? RUN_LIMIT_MS : HELLO_LIMIT_MS) / 1000);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }
