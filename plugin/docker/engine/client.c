@@ -115,6 +115,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
         return 0;
     }
     if (length >= 5 && strncmp(line, "HTTP/", 5) == 0) {
+        dkr_lane_heard(reply->lane);
         g_hash_table_remove_all(reply->headers);
         return length;
     }
@@ -371,6 +372,17 @@ static void poll_lane(DkrReply *reply, const SprWait *wait)
     }
 }
 
+/* Its time begins when it may dial. */
+static void excuse_queue(DkrReply *reply)
+{
+    gint64 queued_us = dkr_lane_queued_us(reply->lane);
+    if (queued_us == 0)
+        return;
+    reply->last_byte_us = g_get_monotonic_time();
+    if (reply->limit_us != SPR_NEVER)
+        reply->limit_us += queued_us;
+}
+
 /* Moves the transfer one poll further. One that never rests is ended as well. */
 static bool step(DkrReply *reply, const SprWait *wait, GError **error)
 {
@@ -385,6 +397,7 @@ static bool step(DkrReply *reply, const SprWait *wait, GError **error)
     bool had_head = reply->head_done;
     if (!dkr_lane_perform(reply->lane, error))
         return false;
+    excuse_queue(reply);
     take_result(reply);
     if (reply->finished || reply->buffer->len > had || reply->head_done != had_head)
         return true;
@@ -466,9 +479,13 @@ gint64 dkr_client_limit_ms(const DkrClient *client)
 static bool open_versioned(DkrClient *client, const DkrRequest *request, int api_minor,
                            const SprWait *wait, DkrReply **ret_reply, GError **error)
 {
+    bool in_turn = !request->unversioned && request->limit_ms == 0;
+    DkrLane *lane;
+    if (!dkr_lane_take(&client->lanes, in_turn, wait, &lane, error))
+        return false;
     g_autoptr(DkrReply) reply = g_new0(DkrReply, 1);
     reply->client = client;
-    reply->lane = dkr_lane_take(&client->lanes);
+    reply->lane = lane;
     reply->request = *request;
     reply->request.path = reply->path = g_strdup(request->path);
     reply->headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
