@@ -103,7 +103,11 @@ Test(connection, of_a_sandbox_that_contradicts_the_provider_s_or_makes_no_sense_
     check_refused(provider, "\"host\":\"tcp://10.0.0.1\",\"ca\":\"/nonexistent/ca.pem\"",
                   "tls-credentials", "/nonexistent/ca.pem");
     check_refused(provider, "\"sshAuthAgent\":\"x\"", "invalid-option", "sshConfig");
+    check_refused(provider, "\"sshOptions\":{}", "invalid-option", "sshConfig");
     check_refused(provider, "\"agent\":{}", "unknown-option", "agent");
+    check_refused(provider, "\"checkServerIdentity\":{}", "unknown-option", "checkServerIdentity");
+    check_refused(provider, "\"connectionTimeout\":1", "unknown-option", "connectionTimeout");
+    check_refused(provider, "\"passphrase\":\"x\"", "unknown-option", "passphrase");
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }
 

@@ -525,3 +525,29 @@ Test(wire_engine, a_template_that_is_built_already_makes_no_build_request)
     cr_assert_eq(ep_engine("DELETE", ep_format("/images/%s", first.id), NULL, NULL), 200);
     px_destroy(&box);
 }
+
+/* Wherever the connection breaks: who asks again is the host. */
+Test(wire_engine, a_build_is_never_sent_twice, .timeout = 300)
+{
+    static const char *const places[] = {"request", "sent", "answer", "body"};
+    EpBox box = px_box(PX_PLAIN);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        sprov_template_request request = SPROV_INIT(sprov_template_request);
+        sprov_template_result result;
+        sprov_error error = SPROV_INIT(sprov_error);
+        char *definition = ep_format("{\"baseImage\":\"" EP_DEBIAN "\",\"operations\":[{"
+                                     "\"method\":\"runCmd\",\"args\":[\"echo %s %s\"]}]}",
+                                     box.id, places[i]);
+        request.definition = definition;
+        px_set("[{'method':'POST','path':'/build','do':'drop','at':'%s'}]", places[i]);
+        px_forget();
+        sprov_status status = ep_api()->build_template(box.provider, &request, NULL, NULL, &error);
+        px_is_error(status, &error, SPROV_E_IO, "");
+        cr_expect(error.flags & SPROV_ERROR_RETRYABLE, "%s: %s", places[i], error.message);
+        cr_expect_eq(px_count("POST /build"), 1, "%s", places[i]);
+        px_clear();
+        build(&box, definition, &result);
+        cr_expect_eq(ep_engine("DELETE", ep_format("/images/%s", result.id), NULL, NULL), 200);
+    }
+    px_destroy(&box);
+}

@@ -16,7 +16,16 @@ work=$(mktemp -d)
 tls=$SPROV_ENGINES/shared/tls-$$
 children=()
 
+# vanish -I|-D PORT: a command by which every packet to and from it is lost, or passes again
+vanish() {
+    printf 'iptables %s INPUT -i lo -p tcp --dport %s -j DROP && iptables %s INPUT -i lo -p tcp --sport %s -j DROP' "$1" "$2" "$1" "$2"
+}
+
 cleanup() {
+    local port
+    for port in $plain_port $tls_port $ssh_port; do
+        sh -c "$(vanish -D "$port")" 2> /dev/null
+    done
     kill "${children[@]}" 2> /dev/null
     tests/engines/down "$engine"
     rm -rf "$work" "$tls"
@@ -109,7 +118,7 @@ done
 cp "$work/user.pub" "$work/authorized"
 printf '%s\n' "Port $ssh_port" 'ListenAddress 127.0.0.1' "HostKey $work/host" "PidFile $work/sshd.pid" \
     "AuthorizedKeysFile $work/authorized" 'StrictModes no' 'UsePAM no' 'PasswordAuthentication no' \
-    'PermitRootLogin prohibit-password' 'MaxStartups 100' 'MaxSessions 100' > "$work/sshd_config"
+    'PermitRootLogin prohibit-password' "SetEnv HOME=$work" > "$work/sshd_config"
 ssh_config() { # FILE KEY KNOWN-HOST-KEY
     echo "[127.0.0.1]:$ssh_port $(cut -d' ' -f1,2 "$work/$3.pub")" > "$1.known"
     printf '%s\n' 'Host *' " IdentityFile $work/$2" ' IdentitiesOnly yes' " UserKnownHostsFile $1.known" \
@@ -195,6 +204,33 @@ poor_host() {
 for transport in tcp tls ssh; do
     name=over_$transport
     check "a host with 128 KiB of stack and ignored signals gets there over $transport" poor_host "${!name}"
+done
+
+# -------------------------------------------------------------- many calls, and a dead line
+
+# reaches TEST PORT CONFIG
+reaches() {
+    : > "$work/notes"
+    DOCKER_HOST=unix://$socket REACH_CONFIG=$3 REACH_CUT=$(vanish -I "$2") REACH_MEND=$(vanish -D "$2") \
+        SPROV_TEST_NOTES=$work/notes timeout 900 build/tests/integration/long_reach --tap --jobs 1 --filter "reach/$1" \
+        > "$work/reach.out" 2>&1 < /dev/null
+    local result=$?
+    cat "$work/notes"
+    [ $result = 0 ] && return 0
+    grep -E -A2 '^ *(not ok|- )' "$work/reach.out" | sed 's/^ */# /' | head -n 60
+    return 1
+}
+
+for transport in tcp tls ssh; do
+    name=over_$transport port=${transport/tcp/plain}_port
+    check "a crowd of calls gets there at once over $transport" reaches 'takes_a_crowd*' "${!port}" "${!name}"
+    if iptables -S INPUT > /dev/null 2>&1; then
+        check "a line that went dead without a word is noticed and replaced over $transport" \
+            reaches 'notices_a_line*' "${!port}" "${!name}"
+    else
+        count=$((count + 1))
+        echo "ok $count - a line that went dead over $transport # SKIP this needs iptables"
+    fi
 done
 
 # ------------------------------------------------------------ the environment and contexts

@@ -1,36 +1,20 @@
-#include "engine/client.h"
+#include "engine/client_own.h"
 
 #include "base/error.h"
 #include "base/latch.h"
 #include "engine/failure.h"
-#include "engine/lane.h"
 
 #include <curl/curl.h>
-#include <stdio.h>
 #include <string.h>
 
-#define JSON_MOST (32u << 20)
 #define ERROR_BODY_MOST (64u << 10)
 #define HEAD_MOST (256u << 10)
 #define BUFFER_SIZE (256L << 10)
 #define PAUSE_ABOVE (1u << 20)
 #define SILENCE_US (30 * G_USEC_PER_SEC)
 #define PING_LIMIT_MS (20 * 1000)
-#define ANSWER_LIMIT_MS (2 * 1000)
-#define SILENCE_KNOWN_US (5 * G_USEC_PER_SEC)
 #define CANCEL_TICK_US (100 * 1000)
 #define STEP_MOST_MS (3600 * 1000)
-
-struct DkrClient {
-    DkrEndpoint *endpoint;
-    char *user_agent;
-    SprLog log;
-    DkrLanes lanes;
-    GMutex lock;
-    int api_minor;          /* guarded; 0 until asked */
-    char *architecture;     /* guarded; NULL until asked */
-    gint64 silent_until_us; /* guarded; it did not answer a ping, and is not asked again before */
-};
 
 struct DkrReply {
     DkrClient *client;
@@ -115,6 +99,7 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
         return 0;
     }
     if (length >= 5 && strncmp(line, "HTTP/", 5) == 0) {
+        dkr_lane_heard(reply->lane);
         g_hash_table_remove_all(reply->headers);
         return length;
     }
@@ -265,18 +250,6 @@ static void take_result(DkrReply *reply)
     }
 }
 
-static void note_silence(DkrClient *client, gint64 until_us)
-{
-    g_mutex_lock(&client->lock);
-    client->silent_until_us = until_us;
-    g_mutex_unlock(&client->lock);
-}
-
-static void note_silent(DkrClient *client)
-{
-    note_silence(client, g_get_monotonic_time() + SILENCE_KNOWN_US);
-}
-
 static bool fail_silent(const DkrReply *reply, GError **error)
 {
     const DkrEndpoint *endpoint = reply->client->endpoint;
@@ -303,7 +276,7 @@ static bool check_beside(DkrReply *reply, const SprWait *wait, GError **error)
 {
     SprWait limited = spr_wait_within(wait, PING_LIMIT_MS);
     if (!dkr_client_ping(reply->client, &limited, error)) {
-        note_silent(reply->client);
+        dkr_client_note_silent(reply->client);
         spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
         if (error && (*error)->code == SPR_E_TIMEOUT && !spr_wait_is_over(wait)) {
             g_clear_error(error);
@@ -374,6 +347,17 @@ static void poll_lane(DkrReply *reply, const SprWait *wait)
     }
 }
 
+/* Its time begins when it may dial. */
+static void excuse_queue(DkrReply *reply)
+{
+    gint64 queued_us = dkr_lane_queued_us(reply->lane);
+    if (queued_us == 0)
+        return;
+    reply->last_byte_us = g_get_monotonic_time();
+    if (reply->limit_us != SPR_NEVER)
+        reply->limit_us += queued_us;
+}
+
 /* Moves the transfer one poll further. One that never rests is ended as well. */
 static bool step(DkrReply *reply, const SprWait *wait, GError **error)
 {
@@ -388,6 +372,7 @@ static bool step(DkrReply *reply, const SprWait *wait, GError **error)
     bool had_head = reply->head_done;
     if (!dkr_lane_perform(reply->lane, error))
         return false;
+    excuse_queue(reply);
     take_result(reply);
     if (reply->finished || reply->buffer->len > had || reply->head_done != had_head)
         return true;
@@ -413,25 +398,6 @@ static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
              curl_easy_strerror(reply->result));
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
-}
-
-/* Gathers what is left of the body, most bytes of it at the most. */
-static bool gather(DkrReply *reply, gsize most, const SprWait *wait, GByteArray *into,
-                   GError **error)
-{
-    for (;;) {
-        const void *data;
-        gsize size;
-        if (!dkr_reply_read(reply, wait, &data, &size, error))
-            return false;
-        if (size == 0)
-            return true;
-        if (into->len + size > most)
-            return spr_fail(error, SPR_E_IO, "answer-too-large",
-                            "the engine's answer to %s is larger than %zu bytes",
-                            reply->request.path, most);
-        g_byte_array_append(into, data, (guint)size);
-    }
 }
 
 static bool fail_status(DkrReply *reply, const SprWait *wait, GError **error)
@@ -466,12 +432,16 @@ gint64 dkr_client_limit_ms(const DkrClient *client)
     return client->endpoint->limit_ms > 0 ? client->endpoint->limit_ms : DKR_REQUEST_LIMIT_MS;
 }
 
-static bool open_versioned(DkrClient *client, const DkrRequest *request, int api_minor,
-                           const SprWait *wait, DkrReply **ret_reply, GError **error)
+bool dkr_client_open_versioned(DkrClient *client, const DkrRequest *request, int api_minor,
+                               const SprWait *wait, DkrReply **ret_reply, GError **error)
 {
+    bool in_turn = !request->unversioned && request->limit_ms == 0;
+    DkrLane *lane;
+    if (!dkr_lane_take(&client->lanes, in_turn, wait, &lane, error))
+        return false;
     g_autoptr(DkrReply) reply = g_new0(DkrReply, 1);
     reply->client = client;
-    reply->lane = dkr_lane_take(&client->lanes);
+    reply->lane = lane;
     reply->request = *request;
     reply->request.path = reply->path = g_strdup(request->path);
     reply->headers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
@@ -488,7 +458,7 @@ static bool open_versioned(DkrClient *client, const DkrRequest *request, int api
     }
     if (!read_head(reply, wait, error))
         return false;
-    note_silence(client, 0);
+    dkr_client_note_answer(client);
     spr_log(&client->log, SPR_LOG_DEBUG, "engine", "%s %s -> %d", request->method, request->path,
             reply->status);
     *ret_reply = g_steal_pointer(&reply);
@@ -503,7 +473,7 @@ bool dkr_client_open(DkrClient *client, const DkrRequest *request, const SprWait
         return false;
     if (!request->unversioned && !dkr_client_api_minor(client, wait, &api_minor, error))
         return false;
-    return open_versioned(client, request, api_minor, wait, ret_reply, error);
+    return dkr_client_open_versioned(client, request, api_minor, wait, ret_reply, error);
 }
 
 int dkr_reply_status(const DkrReply *reply)
@@ -553,133 +523,4 @@ void dkr_reply_free(DkrReply *reply)
     g_free(reply->url);
     g_free(reply->path);
     g_free(reply);
-}
-
-/* --------------------------------------------------------------------- conveniences */
-
-static bool ping_for_version(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)
-{
-    DkrRequest request = {.method = "GET", .path = "/_ping", .unversioned = true};
-    g_autoptr(DkrReply) reply = NULL;
-    g_autoptr(GByteArray) body = g_byte_array_new();
-    if (!open_versioned(client, &request, 0, wait, &reply, error) ||
-        !gather(reply, ERROR_BODY_MOST, wait, body, error))
-        return false;
-    const char *version = dkr_reply_header(reply, "api-version");
-    int major = 1, minor = DKR_API_OLDEST;
-    if (version && sscanf(version, "%d.%d", &major, &minor) != 2)
-        return spr_fail(error, SPR_E_IO, "not-an-engine",
-                        "%s calls its API version \"%.40s\": is that a Docker engine?",
-                        client->endpoint->address, version);
-    if (major != 1 || minor < DKR_API_OLDEST)
-        return spr_fail(error, SPR_E_UNSUPPORTED, "engine-too-old",
-                        "%s speaks API %d.%d at most; 1.%d (Docker 19.03) is needed",
-                        client->endpoint->address, major, minor, DKR_API_OLDEST);
-    *ret_minor = MIN(minor, DKR_API_NEWEST);
-    return true;
-}
-
-bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error)
-{
-    int minor;
-    return ping_for_version(client, wait, &minor, error);
-}
-
-static bool fail_unanswered(const DkrClient *client, GError **error)
-{
-    spr_fail(error, SPR_E_UNAVAILABLE, "engine-silent", "%s does not answer",
-             client->endpoint->address);
-    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
-    return false;
-}
-
-bool dkr_client_answers_now(DkrClient *client, const SprWait *wait, GError **error)
-{
-    SprWait limited = spr_wait_within(wait, ANSWER_LIMIT_MS);
-    g_autoptr(GError) why = NULL;
-    if (dkr_client_ping(client, &limited, &why))
-        return true;
-    if (why->code != SPR_E_TIMEOUT) {
-        spr_error_add_flags(&why, SPR_ERROR_RETRYABLE);
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
-    }
-    note_silent(client);
-    return fail_unanswered(client, error);
-}
-
-bool dkr_client_answers(DkrClient *client, const SprWait *wait, GError **error)
-{
-    g_mutex_lock(&client->lock);
-    bool known = g_get_monotonic_time() < client->silent_until_us;
-    g_mutex_unlock(&client->lock);
-    return known ? fail_unanswered(client, error) : dkr_client_answers_now(client, wait, error);
-}
-
-SprWait dkr_client_wait_to_tidy(DkrClient *client, const SprWait *call, gint64 limit_ms)
-{
-    SprWait wait = spr_wait_to_tidy(call, limit_ms);
-    if (!dkr_client_answers(client, &wait, NULL))
-        wait.deadline_us = g_get_monotonic_time();
-    return wait;
-}
-
-bool dkr_client_api_minor(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)
-{
-    g_mutex_lock(&client->lock);
-    int known = client->api_minor;
-    g_mutex_unlock(&client->lock);
-    if (known == 0) {
-        if (!ping_for_version(client, wait, &known, error))
-            return false;
-        g_mutex_lock(&client->lock);
-        client->api_minor = known;
-        g_mutex_unlock(&client->lock);
-    }
-    *ret_minor = known;
-    return true;
-}
-
-bool dkr_client_json(DkrClient *client, const DkrRequest *request, const SprWait *wait,
-                     json_t **ret_json, GError **error)
-{
-    g_autoptr(DkrReply) reply = NULL;
-    g_autoptr(GByteArray) body = g_byte_array_new();
-    if (!dkr_client_open(client, request, wait, &reply, error) ||
-        !gather(reply, JSON_MOST, wait, body, error))
-        return false;
-    if (!ret_json)
-        return true;
-    json_error_t why;
-    json_t *json = NULL;
-    if (body->len > 0) {
-        json = json_loadb((const char *)body->data, body->len, 0, &why);
-        if (!json)
-            return spr_fail(error, SPR_E_IO, "answer-not-json",
-                            "the engine's answer to %s is no JSON: %s", request->path, why.text);
-    }
-    *ret_json = json;
-    return true;
-}
-
-bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char **ret_architecture,
-                             GError **error)
-{
-    DkrRequest request = {.method = "GET", .path = "/version"};
-    json_auto_t *version = NULL;
-    g_mutex_lock(&client->lock);
-    const char *known = client->architecture;
-    g_mutex_unlock(&client->lock);
-    if (!known) {
-        if (!dkr_client_json(client, &request, wait, &version, error))
-            return false;
-        const char *told = json_string_value(json_object_get(version, "Arch"));
-        g_mutex_lock(&client->lock);
-        if (!client->architecture)
-            client->architecture = g_strdup(told ? told : "");
-        known = client->architecture;
-        g_mutex_unlock(&client->lock);
-    }
-    *ret_architecture = known;
-    return true;
 }

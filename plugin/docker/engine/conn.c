@@ -128,14 +128,14 @@ static bool secure(DkrConn *conn, const SprWait *wait, GError **error)
     return false;
 }
 
-bool dkr_conn_open(const DkrEndpoint *endpoint, const SprWait *wait, DkrConn **ret_conn,
-                   GError **error)
+bool dkr_conn_open(const DkrEndpoint *endpoint, SprPass *login, const SprWait *wait,
+                   DkrConn **ret_conn, GError **error)
 {
     g_autoptr(DkrConn) conn = g_new0(DkrConn, 1);
     conn->endpoint = endpoint;
     conn->dial = (DkrDial)DKR_DIAL_NONE;
     g_mutex_init(&conn->lock);
-    if (!dkr_dial(endpoint, wait, &conn->dial, error) ||
+    if (!dkr_dial(endpoint, login, wait, &conn->dial, error) ||
         (endpoint->tls && !secure(conn, wait, error)))
         return false;
     *ret_conn = g_steal_pointer(&conn);
@@ -226,8 +226,10 @@ bool dkr_conn_read(DkrConn *conn, void *buffer, gsize capacity, gsize *ret_size,
         *ret_size = n > 0 ? (gsize)n : 0;
         *ret_end = n == 0;
     }
-    if (*ret_size > 0)
+    if (*ret_size > 0 && !g_atomic_int_get(&conn->heard)) {
         g_atomic_int_set(&conn->heard, 1);
+        dkr_dial_heard(&conn->dial);
+    }
     return true;
 }
 

@@ -9,9 +9,9 @@
 
 typedef struct DkrConn DkrConn;
 
-/* Dials, and shakes hands where there is TLS: 10 s each. */
-bool dkr_conn_open(const DkrEndpoint *endpoint, const SprWait *wait, DkrConn **ret_conn,
-                   GError **error);
+/* Dials, and shakes hands where there is TLS: 10 s each. login: as dkr_dial() takes it. */
+bool dkr_conn_open(const DkrEndpoint *endpoint, SprPass *login, const SprWait *wait,
+                   DkrConn **ret_conn, GError **error);
 
 /* To be polled, after a read or write that gave nothing. */
 int dkr_conn_fd(const DkrConn *conn);

@@ -138,8 +138,7 @@ static char **ssh_command(const DkrEndpoint *endpoint)
     return g_strv_builder_end(words);
 }
 
-static bool dial_ssh(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *dial,
-                     GError **error)
+static bool dial_ssh(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
 {
     g_auto(GStrv) argv = ssh_command(endpoint);
     return spr_child_talk((const char *const *)argv, &dial->fd, &dial->child, error);
@@ -151,7 +150,7 @@ static bool dial_by(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *d
     case DKR_VIA_TCP:
         return dial_tcp(endpoint, wait, dial, error);
     case DKR_VIA_SSH:
-        return dial_ssh(endpoint, wait, dial, error);
+        return dial_ssh(endpoint, dial, error);
     default:
         return dial_unix(endpoint, wait, dial, error);
     }
@@ -170,9 +169,11 @@ static bool finish(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *di
     return false;
 }
 
-bool dkr_dial(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *ret_dial, GError **error)
+bool dkr_dial(const DkrEndpoint *endpoint, SprPass *login, const SprWait *wait, DkrDial *ret_dial,
+              GError **error)
 {
     DkrDial dial = DKR_DIAL_NONE;
+    dial.login = login;
     SprWait limited = spr_wait_within(wait, CONNECT_LIMIT_MS);
     GError *why = NULL;
     if (!dial_by(endpoint, &limited, &dial, &why))
@@ -245,11 +246,12 @@ static bool prepare(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *d
     }
 }
 
-bool dkr_dial_prepare(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *ret_dial,
-                      DkrTarget *ret_target, GError **error)
+bool dkr_dial_prepare(const DkrEndpoint *endpoint, SprPass *login, const SprWait *wait,
+                      DkrDial *ret_dial, DkrTarget *ret_target, GError **error)
 {
     DkrDial dial = DKR_DIAL_NONE;
     DkrTarget target = {0};
+    dial.login = login;
     SprWait limited = spr_wait_within(wait, CONNECT_LIMIT_MS);
     GError *why = NULL;
     if (!prepare(endpoint, &limited, &dial, &target, &why))
@@ -291,6 +293,11 @@ bool dkr_dial_settle(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
     return true;
 }
 
+void dkr_dial_heard(DkrDial *dial)
+{
+    spr_gate_leave(&dial->login);
+}
+
 void dkr_dial_close(DkrDial *dial)
 {
     if (dial->fd >= 0)
@@ -298,5 +305,6 @@ void dkr_dial_close(DkrDial *dial)
     if (dial->listener >= 0)
         close(dial->listener);
     spr_child_end(dial->child);
+    spr_gate_leave(&dial->login);
     *dial = (DkrDial)DKR_DIAL_NONE;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/child.h"
+#include "base/gate.h"
 #include "base/wait.h"
 #include "engine/endpoint.h"
 
@@ -15,6 +16,7 @@ typedef struct {
     int fd;          /* non-blocking, close-on-exec, none of the standard streams */
     int listener;    /* ssh, until it is started: fd will be connected to it; else -1 */
     SprChild *child; /* ssh; else NULL */
+    SprPass *login;  /* ssh, until it is known to have got through; else NULL */
 } DkrDial;
 
 #define DKR_DIAL_NONE                                                                              \
@@ -27,17 +29,22 @@ typedef struct {
     socklen_t size;
 } DkrTarget;
 
-/* Within 10 s; SPR_E_UNAVAILABLE, reason "engine-unreachable", when nobody takes it. An ssh is only
+/* login: of endpoint->logins, taken over whatever comes of it.
+ * Within 10 s; SPR_E_UNAVAILABLE, reason "engine-unreachable", when nobody takes it. An ssh is only
  * started: what it cannot do shows in the first answer. */
-bool dkr_dial(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *ret_dial, GError **error);
+bool dkr_dial(const DkrEndpoint *endpoint, SprPass *login, const SprWait *wait, DkrDial *ret_dial,
+              GError **error);
 
 /* The same in two steps, for libcurl, which insists on connecting by itself: a socket, and where it
  * is to be connected to. */
-bool dkr_dial_prepare(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *ret_dial,
-                      DkrTarget *ret_target, GError **error);
+bool dkr_dial_prepare(const DkrEndpoint *endpoint, SprPass *login, const SprWait *wait,
+                      DkrDial *ret_dial, DkrTarget *ret_target, GError **error);
 
 /* For ssh, after every step of libcurl: starts the ssh once the socket is connected. */
 bool dkr_dial_settle(const DkrEndpoint *endpoint, DkrDial *dial, GError **error);
+
+/* Something came on it, so that the next ssh may log in. */
+void dkr_dial_heard(DkrDial *dial);
 
 /* Closes it and ends its child; leaves DKR_DIAL_NONE. */
 void dkr_dial_close(DkrDial *dial);

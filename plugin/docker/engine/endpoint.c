@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/un.h>
 
+/* An sshd begins to refuse when 10 are about to log in (its MaxStartups). */
+#define LOGINS_MOST 5
+#define LOGIN_PATIENCE_MS 5000
 #define UNIX_SCHEME "unix://"
 #define PATH_MOST (sizeof((struct sockaddr_un *)NULL)->sun_path - 1)
 #define HOST_MOST 253
@@ -213,6 +216,8 @@ bool dkr_endpoint_parse(const char *host, const char *origin, DkrEndpoint **ret_
         return false;
     if (!endpoint->base)
         endpoint->base = g_strdup("");
+    if (endpoint->via == DKR_VIA_SSH)
+        endpoint->logins = spr_gate_new(LOGINS_MOST, LOGIN_PATIENCE_MS);
     dkr_endpoint_name(endpoint);
     *ret_endpoint = g_steal_pointer(&endpoint);
     return true;
@@ -231,5 +236,6 @@ void dkr_endpoint_free(DkrEndpoint *endpoint)
     dkr_tls_free(endpoint->tls);
     g_free(endpoint->ssh_config);
     g_strfreev(endpoint->headers);
+    spr_gate_free(endpoint->logins);
     g_free(endpoint);
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/gate.h"
 #include "engine/tls.h"
 
 #define DKR_DEFAULT_SOCKET "/var/run/docker.sock"
@@ -38,6 +39,7 @@ typedef struct {
     char **headers;   /* "Name: value" on every request, or NULL */
     int api_minor;    /* NN of an API 1.NN that was chosen; 0: ask the engine */
     gint64 limit_ms;  /* of an ordinary request, 0: 30 s */
+    SprGate *logins;  /* ssh: those that are on their way; else NULL */
 } DkrEndpoint;
 
 /* host is an address as DOCKER_HOST has it, origin its place for messages. The port of tcp is 0

@@ -191,15 +191,18 @@ bool dkr_hijack_open_as(DkrClient *client, const DkrHijackRequest *request, cons
                         DkrHijack **ret_hijack, GError **error)
 {
     int minor;
-    SprWait limited = spr_wait_within(wait, dkr_client_limit_ms(client));
-    if (!dkr_client_api_minor(client, wait, &minor, error))
+    SprPass *login;
+    const DkrEndpoint *endpoint = dkr_client_endpoint(client);
+    if (!dkr_client_api_minor(client, wait, &minor, error) ||
+        !spr_gate_enter(endpoint->logins, wait, &login, error))
         return false;
+    SprWait limited = spr_wait_within(wait, dkr_client_limit_ms(client));
     g_autoptr(DkrHijack) hijack = g_new0(DkrHijack, 1);
     hijack->client = client;
     hijack->early = g_byte_array_new();
     g_autofree char *text = request_text(client, minor, request);
     gsize head_length = 0;
-    if (!dkr_conn_open(dkr_client_endpoint(client), &limited, &hijack->conn, error) ||
+    if (!dkr_conn_open(endpoint, login, &limited, &hijack->conn, error) ||
         !send_all(hijack, text, strlen(text), &limited, error) ||
         !read_head(hijack, &limited, &head_length, error) ||
         !check_head(hijack, head_length, &limited, error))

@@ -9,6 +9,8 @@
 
 #define IDLE_MOST 8
 #define CONNECT_LIMIT_MS (20 * 1000) /* dial's and as much for TLS */
+#define IN_TURN_MOST IDLE_MOST
+#define TURN_MS 1000
 
 void dkr_lanes_init(DkrLanes *lanes, const DkrEndpoint *endpoint)
 {
@@ -20,22 +22,20 @@ void dkr_lanes_init(DkrLanes *lanes, const DkrEndpoint *endpoint)
     lanes->endpoint = endpoint;
     g_mutex_init(&lanes->lock);
     g_queue_init(&lanes->idle);
+    if (endpoint->via == DKR_VIA_SSH)
+        lanes->gate = spr_gate_new(IN_TURN_MOST, TURN_MS);
 }
 
 void dkr_lanes_clear(DkrLanes *lanes)
 {
     g_queue_clear_full(&lanes->idle, (GDestroyNotify)dkr_lane_free);
+    spr_gate_free(lanes->gate);
     g_mutex_clear(&lanes->lock);
 }
 
-DkrLane *dkr_lane_take(DkrLanes *lanes)
+static DkrLane *lane_new(const DkrLanes *lanes)
 {
-    g_mutex_lock(&lanes->lock);
-    DkrLane *lane = g_queue_pop_head(&lanes->idle);
-    g_mutex_unlock(&lanes->lock);
-    if (lane)
-        return lane;
-    lane = g_new0(DkrLane, 1);
+    DkrLane *lane = g_new0(DkrLane, 1);
     g_mutex_init(&lane->lock);
     lane->endpoint = lanes->endpoint;
     lane->dials = g_array_new(FALSE, FALSE, sizeof(DkrDial));
@@ -44,8 +44,25 @@ DkrLane *dkr_lane_take(DkrLanes *lanes)
     return lane;
 }
 
+bool dkr_lane_take(DkrLanes *lanes, bool in_turn, const SprWait *wait, DkrLane **ret_lane,
+                   GError **error)
+{
+    SprPass *pass;
+    if (!spr_gate_enter(in_turn ? lanes->gate : NULL, wait, &pass, error))
+        return false;
+    g_mutex_lock(&lanes->lock);
+    DkrLane *lane = g_queue_pop_head(&lanes->idle);
+    g_mutex_unlock(&lanes->lock);
+    if (!lane)
+        lane = lane_new(lanes);
+    lane->pass = pass;
+    *ret_lane = lane;
+    return true;
+}
+
 void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane)
 {
+    SprPass *pass = g_steal_pointer(&lane->pass);
     curl_easy_reset(lane->easy);
     lane->wait = NULL;
     g_mutex_lock(&lanes->lock);
@@ -55,6 +72,7 @@ void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane)
     g_mutex_unlock(&lanes->lock);
     if (!keep)
         dkr_lane_free(lane);
+    spr_gate_leave(&pass); /* whoever is next finds the lane */
 }
 
 void dkr_lane_shut(void *ctx)
@@ -73,6 +91,7 @@ void dkr_lane_free(DkrLane *lane)
     g_array_unref(lane->dials); /* all were closed by libcurl */
     g_clear_error(&lane->dial_error);
     g_free(lane->complaint);
+    spr_gate_leave(&lane->pass);
     g_mutex_clear(&lane->lock);
     g_free(lane);
 }
@@ -88,7 +107,12 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
     DkrTarget target;
     g_clear_error(&lane->dial_error);
     g_clear_pointer(&lane->complaint, g_free);
-    if (!dkr_dial_prepare(lane->endpoint, lane->wait, &dial, &target, &lane->dial_error))
+    SprPass *login;
+    gint64 began_us = g_get_monotonic_time();
+    if (!spr_gate_enter(lane->endpoint->logins, lane->wait, &login, &lane->dial_error))
+        return CURL_SOCKET_BAD;
+    lane->queued_us += g_get_monotonic_time() - began_us;
+    if (!dkr_dial_prepare(lane->endpoint, login, lane->wait, &dial, &target, &lane->dial_error))
         return CURL_SOCKET_BAD;
     address->family = target.address.ss_family;
     address->addrlen = target.size;
@@ -152,10 +176,24 @@ void dkr_lane_setup(DkrLane *lane)
     curl_easy_setopt(lane->easy, CURLOPT_CLOSESOCKETDATA, lane);
     curl_easy_setopt(lane->easy, CURLOPT_PROTOCOLS_STR, lane->endpoint->tls ? "https" : "http");
     curl_easy_setopt(lane->easy, CURLOPT_PROXY, "");
-    curl_easy_setopt(lane->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_LIMIT_MS);
+    if (lane->endpoint->via != DKR_VIA_SSH) /* which has a limit of its own, once it may begin */
+        curl_easy_setopt(lane->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_LIMIT_MS);
     curl_easy_setopt(lane->easy, CURLOPT_NOSIGNAL, 1L);
     if (lane->endpoint->tls)
         setup_tls(lane);
+}
+
+void dkr_lane_heard(DkrLane *lane)
+{
+    for (guint i = 0; i < lane->dials->len; i++)
+        dkr_dial_heard(&g_array_index(lane->dials, DkrDial, i));
+}
+
+gint64 dkr_lane_queued_us(DkrLane *lane)
+{
+    gint64 queued_us = lane->queued_us;
+    lane->queued_us = 0;
+    return queued_us;
 }
 
 bool dkr_lane_perform(DkrLane *lane, GError **error)

@@ -21,18 +21,24 @@ typedef struct {
     char *complaint;    /* of an ssh that ended */
     char tls_text[CURL_ERROR_SIZE];
     bool shakes_hands; /* or did so: a connection was there before */
+    SprPass *pass;     /* of the lanes, or NULL */
+    gint64 queued_us;  /* that it had to wait before it could dial */
 } DkrLane;
 
 typedef struct {
     const DkrEndpoint *endpoint;
     GMutex lock;
-    GQueue idle; /* of DkrLane */
+    GQueue idle;   /* of DkrLane */
+    SprGate *gate; /* ssh: a login takes longer than most requests; else NULL */
 } DkrLanes;
 
 void dkr_lanes_init(DkrLanes *lanes, const DkrEndpoint *endpoint);
 void dkr_lanes_clear(DkrLanes *lanes);
 
-DkrLane *dkr_lane_take(DkrLanes *lanes);
+/* in_turn: of a request that is over soon as a rule, so that it may rather wait for another's
+ * connection than make one more. */
+bool dkr_lane_take(DkrLanes *lanes, bool in_turn, const SprWait *wait, DkrLane **ret_lane,
+                   GError **error);
 void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane);
 
 /* Ends its connection while another thread uses it, whatever that is doing. ctx: the lane. */
@@ -43,6 +49,12 @@ void dkr_lane_free(DkrLane *lane);
 
 /* Tells libcurl how the engine is reached: all that concerns the connection. */
 void dkr_lane_setup(DkrLane *lane);
+
+/* An answer has begun. */
+void dkr_lane_heard(DkrLane *lane);
+
+/* How long its transfer had to wait for its turn to dial since this was asked last. */
+gint64 dkr_lane_queued_us(DkrLane *lane);
 
 /* Moves the transfer as far as it goes without waiting. False when its connection cannot be made.
  */

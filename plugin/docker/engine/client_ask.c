@@ -1,0 +1,175 @@
+#include "engine/client_own.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+
+#define JSON_MOST (32u << 20)
+#define PONG_MOST (64u << 10)
+#define ANSWER_LIMIT_MS (2 * 1000)
+#define SILENCE_KNOWN_US (5 * G_USEC_PER_SEC)
+
+/* Gathers what is left of the body, most bytes of it at the most. */
+static bool gather(DkrReply *reply, const DkrRequest *request, gsize most, const SprWait *wait,
+                   GByteArray *into, GError **error)
+{
+    for (;;) {
+        const void *data;
+        gsize size;
+        if (!dkr_reply_read(reply, wait, &data, &size, error))
+            return false;
+        if (size == 0)
+            return true;
+        if (into->len + size > most)
+            return spr_fail(error, SPR_E_IO, "answer-too-large",
+                            "the engine's answer to %s is larger than %zu bytes", request->path,
+                            most);
+        g_byte_array_append(into, data, (guint)size);
+    }
+}
+
+/* ------------------------------------------------------------------ whether it answers */
+
+static void note_silence(DkrClient *client, gint64 until_us)
+{
+    g_mutex_lock(&client->lock);
+    client->silent_until_us = until_us;
+    g_mutex_unlock(&client->lock);
+}
+
+void dkr_client_note_silent(DkrClient *client)
+{
+    note_silence(client, g_get_monotonic_time() + SILENCE_KNOWN_US);
+}
+
+void dkr_client_note_answer(DkrClient *client)
+{
+    note_silence(client, 0);
+}
+
+static bool ping_for_version(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)
+{
+    DkrRequest request = {.method = "GET", .path = "/_ping", .unversioned = true};
+    g_autoptr(DkrReply) reply = NULL;
+    g_autoptr(GByteArray) body = g_byte_array_new();
+    if (!dkr_client_open_versioned(client, &request, 0, wait, &reply, error) ||
+        !gather(reply, &request, PONG_MOST, wait, body, error))
+        return false;
+    const char *version = dkr_reply_header(reply, "api-version");
+    int major = 1, minor = DKR_API_OLDEST;
+    if (version && sscanf(version, "%d.%d", &major, &minor) != 2)
+        return spr_fail(error, SPR_E_IO, "not-an-engine",
+                        "%s calls its API version \"%.40s\": is that a Docker engine?",
+                        client->endpoint->address, version);
+    if (major != 1 || minor < DKR_API_OLDEST)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "engine-too-old",
+                        "%s speaks API %d.%d at most; 1.%d (Docker 19.03) is needed",
+                        client->endpoint->address, major, minor, DKR_API_OLDEST);
+    *ret_minor = MIN(minor, DKR_API_NEWEST);
+    return true;
+}
+
+bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error)
+{
+    int minor;
+    return ping_for_version(client, wait, &minor, error);
+}
+
+static bool fail_unanswered(const DkrClient *client, GError **error)
+{
+    spr_fail(error, SPR_E_UNAVAILABLE, "engine-silent", "%s does not answer",
+             client->endpoint->address);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+bool dkr_client_answers_now(DkrClient *client, const SprWait *wait, GError **error)
+{
+    SprWait limited = spr_wait_within(wait, ANSWER_LIMIT_MS);
+    g_autoptr(GError) why = NULL;
+    if (dkr_client_ping(client, &limited, &why))
+        return true;
+    if (why->code != SPR_E_TIMEOUT) {
+        spr_error_add_flags(&why, SPR_ERROR_RETRYABLE);
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    dkr_client_note_silent(client);
+    return fail_unanswered(client, error);
+}
+
+bool dkr_client_answers(DkrClient *client, const SprWait *wait, GError **error)
+{
+    g_mutex_lock(&client->lock);
+    bool known = g_get_monotonic_time() < client->silent_until_us;
+    g_mutex_unlock(&client->lock);
+    return known ? fail_unanswered(client, error) : dkr_client_answers_now(client, wait, error);
+}
+
+SprWait dkr_client_wait_to_tidy(DkrClient *client, const SprWait *call, gint64 limit_ms)
+{
+    SprWait wait = spr_wait_to_tidy(call, limit_ms);
+    if (!dkr_client_answers(client, &wait, NULL))
+        wait.deadline_us = g_get_monotonic_time();
+    return wait;
+}
+
+bool dkr_client_api_minor(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)
+{
+    g_mutex_lock(&client->lock);
+    int known = client->api_minor;
+    g_mutex_unlock(&client->lock);
+    if (known == 0) {
+        if (!ping_for_version(client, wait, &known, error))
+            return false;
+        g_mutex_lock(&client->lock);
+        client->api_minor = known;
+        g_mutex_unlock(&client->lock);
+    }
+    *ret_minor = known;
+    return true;
+}
+
+bool dkr_client_json(DkrClient *client, const DkrRequest *request, const SprWait *wait,
+                     json_t **ret_json, GError **error)
+{
+    g_autoptr(DkrReply) reply = NULL;
+    g_autoptr(GByteArray) body = g_byte_array_new();
+    if (!dkr_client_open(client, request, wait, &reply, error) ||
+        !gather(reply, request, JSON_MOST, wait, body, error))
+        return false;
+    if (!ret_json)
+        return true;
+    json_error_t why;
+    json_t *json = NULL;
+    if (body->len > 0) {
+        json = json_loadb((const char *)body->data, body->len, 0, &why);
+        if (!json)
+            return spr_fail(error, SPR_E_IO, "answer-not-json",
+                            "the engine's answer to %s is no JSON: %s", request->path, why.text);
+    }
+    *ret_json = json;
+    return true;
+}
+
+bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char **ret_architecture,
+                             GError **error)
+{
+    DkrRequest request = {.method = "GET", .path = "/version"};
+    json_auto_t *version = NULL;
+    g_mutex_lock(&client->lock);
+    const char *known = client->architecture;
+    g_mutex_unlock(&client->lock);
+    if (!known) {
+        if (!dkr_client_json(client, &request, wait, &version, error))
+            return false;
+        const char *told = json_string_value(json_object_get(version, "Arch"));
+        g_mutex_lock(&client->lock);
+        if (!client->architecture)
+            client->architecture = g_strdup(told ? told : "");
+        known = client->architecture;
+        g_mutex_unlock(&client->lock);
+    }
+    *ret_architecture = known;
+    return true;
+}
