@@ -10,6 +10,7 @@ extern const Case cases_abi[];
 extern const Case cases_arguments[];
 extern const Case cases_guest[];
 extern const Case cases_descriptors[];
+extern const Case cases_fired[];
 extern const Case cases_nulls[];
 extern const Case cases_lifecycle[];
 extern const Case cases_exec[];

@@ -136,6 +136,15 @@ static int highest_descriptor(void)
     return highest;
 }
 
+/* It is no bug: whoever tells it as one has not thought of it. */
+static void is_told(const char *function, sprov_status status, const sprov_error *error)
+{
+    CHECK_THAT(status == SPROV_OK || (error->message[0] && error->code == status),
+               "%s answered %d and tells nothing", function, status);
+    CHECK_THAT(status != SPROV_E_INTERNAL, "%s answered SPROV_E_INTERNAL: %s", function,
+               error->message);
+}
+
 /* One of each call with so few descriptors; each may fail, and says so. */
 static void work_with(rlim_t descriptors, sprov_sandbox *sandbox, const char *path)
 {
@@ -152,10 +161,9 @@ static void work_with(rlim_t descriptors, sprov_sandbox *sandbox, const char *pa
     sprov_status read = case_try_read(sandbox, path, &bytes);
     setrlimit(RLIMIT_NOFILE, &usual);
     CHECK_STATUS(read, read);
-    CHECK_THAT(ran.status == SPROV_OK || (ran_error.message[0] && ran_error.code == ran.status),
-               "exec() answered %d and tells nothing", ran.status);
-    CHECK_THAT(written == SPROV_OK || (write_error.message[0] && write_error.code == written),
-               "write_file() answered %d and tells nothing", written);
+    is_told("read_file()", read, case_last_error());
+    is_told("exec()", ran.status, &ran_error);
+    is_told("write_file()", written, &write_error);
     CHECK_TEXT(ran.out, ran.status == SPROV_OK ? "out\n" : "");
     CHECK(read != SPROV_OK || bytes.size == 3);
 }

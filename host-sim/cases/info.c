@@ -1,6 +1,7 @@
 /* What a provider tells of its sandboxes. */
 #include "cases/cases.h"
 
+#include <jansson.h>
 #include <string.h>
 
 static void info_tells_who_it_is(void)
@@ -63,6 +64,69 @@ static void list_tells_all(void)
     CHECK_INT(case_count_listed(case_id(one)), 0);
 }
 
+/* ---- of the provider itself */
+
+typedef struct {
+    guint calls;
+    json_t *last;
+    guint removed;
+} Told;
+
+static void take_object(void *ctx, const char *text, size_t size)
+{
+    Told *told = ctx;
+    told->calls++;
+    told->last = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+    CHECK_THAT(json_is_object(told->last), "no JSON object: %.*s", (int)size, text);
+    told->removed += json_is_true(json_object_get(told->last, "removed"));
+}
+
+static const char *member(json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value ? value : "";
+}
+
+static void provider_tells_its_engine(void)
+{
+    Told told = {0};
+    CHECK_STATUS(case_lib()->provider->info(case_provider(), NULL, take_object, &told, case_error()),
+                 SPROV_OK);
+    CHECK_INT(told.calls, 1);
+    json_t *engine = json_object_get(told.last, "engine");
+    CHECK_THAT(*member(engine, "name"), "there is no name of the engine");
+    CHECK_THAT(*member(engine, "version"), "there is no version of the engine");
+}
+
+static sprov_status prune(const char *options, Told *told)
+{
+    return case_lib()->provider->prune(case_provider(), options, NULL, take_object, told,
+                                       case_error());
+}
+
+static void prune_leaves_what_is_owned(void)
+{
+    Told told = {0};
+    const char *token = case_token();
+    const char *labels = case_text("\"labels\":{\"case\":\"%s\"}", token);
+    sprov_sandbox *sandbox = case_fresh(case_text("{%s}", labels));
+    CHECK_STATUS(prune("{\"dryRun\":true}", &told), SPROV_OK);
+    CHECK_INT(told.removed, 0);
+    told = (Told){0};
+    CHECK_STATUS(prune(case_text("{\"olderThan\":0,%s}", labels), &told), SPROV_OK);
+    CHECK_INT(told.calls, 1);
+    CHECK_INT(told.removed, 0);
+    CHECK_TEXT(case_bytes(member(told.last, "kind")), "sandbox");
+    CHECK_TEXT(case_bytes(member(told.last, "id")), case_id(sandbox));
+    CHECK_THAT(*member(told.last, "reason"), "nothing says why it stays");
+    CHECK_TEXT(case_sh(sandbox, "echo %s", token).out, case_text("%s\n", token));
+    told = (Told){0};
+    CHECK_STATUS(prune(case_text("{\"%s\":1}", token), &told), SPROV_E_INVALID_ARGUMENT);
+    CHECK_THAT(strstr(case_last_error()->message, token) != NULL, "the key is not named: %s",
+               case_last_error()->message);
+    CHECK_INT(told.calls, 0);
+}
+
 const Case cases_info[] = {
     {"INF-01", 1, "lifecycle", "info() tells id, name, provider, status, directory and time", "1.5",
      info_tells_who_it_is},
@@ -72,5 +136,9 @@ const Case cases_info[] = {
      instructions_may_be_ones_own},
     {"INF-06", 1, "lifecycle", "list() tells running and stopped sandboxes, no others", "1.5",
      list_tells_all},
+    {"INF-07", 1, "provider", "the provider tells name and version of its engine", "1.8",
+     provider_tells_its_engine},
+    {"INF-08", 2, "provider", "a prune leaves what a living host owns, and a dry one leaves all",
+     "14.4", prune_leaves_what_is_owned},
     {0},
 };

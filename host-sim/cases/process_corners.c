@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void nothing_is_kept_when_nothing_shall_be(void)
 {
@@ -86,6 +87,42 @@ static void messages_are_not_mixed(void)
 
 /* ---- ends */
 
+/* What they print is more than a pipe holds. */
+static void children_are_not_held_up(void)
+{
+    const char *file = case_text("%s/late", case_folder(case_shared()));
+    sprov_process *process =
+        process_spawn(case_shared(),
+                      "(while ! test -e '%s.go'; do sleep 0.05; done; head -c 300000 /dev/zero; "
+                      "head -c 300000 /dev/zero >&2; echo late > '%s') & echo now",
+                      file, file);
+    CHECK_INT(process_wait(process).exit_code, 0);
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "now\n");
+    case_write(case_shared(), case_text("%s.go", file), case_bytes(""), 0);
+    CHECK(case_eventually(case_shared(), 5000, case_text("test -s '%s'", file)));
+    CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "now\n");
+    process_end(process);
+}
+
+#define SIGNALS 120
+
+/* As many as the descriptors that a host with little may have: none may be lost with a signal. */
+static void signals_cost_nothing(void)
+{
+    struct rlimit usual;
+    CHECK_INT(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    struct rlimit few = {SIGNALS, usual.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    sprov_process *process = process_spawn(case_shared(), "echo up; exec sleep 300");
+    CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
+    for (int i = 0; i < SIGNALS; i++)
+        CHECK_STATUS(process_kill(process, SIGCONT, (sprov_kill_scope)(i % 3)), SPROV_OK);
+    CHECK_STATUS(process_kill(process, SIGKILL, SPROV_KILL_TREE), SPROV_OK);
+    CHECK_INT(process_wait(process).exit_code, 137);
+    setrlimit(RLIMIT_NOFILE, &usual);
+    process_forget(process);
+}
+
 static void a_kill_and_the_end_agree(void)
 {
     sprov_sandbox *sandbox = case_shared();
@@ -156,6 +193,10 @@ const Case cases_process_corners[] = {
      nothing_is_kept_when_nothing_shall_be, 2},
     {"STR-08", 3, "proc", "unless told otherwise the newest 1 MiB is kept, exactly", "9.3",
      a_mebibyte_is_kept},
+    {"PRC-34", 2, "proc", "children that outlive a spawned command may print on", "8.8",
+     children_are_not_held_up},
+    {"PRC-35", 2, "proc", "a process may be signalled again and again, and then be killed", "9.8",
+     signals_cost_nothing, 2},
     {"STD-09", 3, "proc", "data of two threads is not mixed within a call", "9.1",
      messages_are_not_mixed},
     {"PRC-17", 3, "proc", "processes that have ended leave no file and no process", "9.1",

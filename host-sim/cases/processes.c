@@ -205,16 +205,33 @@ static void grace_comes_first(void)
     process_forget(process);
 }
 
+static void signals_end_it_by_their_number(void)
+{
+    static const int signals[] = {SIGHUP, SIGTERM, SIGUSR1, SIGKILL, 64};
+    for (gsize i = 0; i < G_N_ELEMENTS(signals); i++) {
+        sprov_process *process = process_spawn(case_shared(), "echo up; exec sleep 300");
+        CHECK_TEXT(process_next(process, SPROV_STREAM_OUT, 3), "up\n");
+        CHECK_STATUS(process_kill(process, signals[i], (sprov_kill_scope)(i % 3)), SPROV_OK);
+        sprov_exec_result result = process_wait(process);
+        CHECK_INT(result.exit_code, 128 + signals[i]);
+        CHECK_INT(result.term_signal, signals[i]);
+        CHECK_INT(result.flags, SPROV_EXEC_KILLED);
+        process_forget(process);
+    }
+}
+
 /* ---- list, find */
 
 static void lists(void)
 {
     sprov_sandbox *sandbox = case_fresh(NULL);
     const char *token = case_token();
-    sprov_process *process = process_spawn(sandbox, "read %s; exit 8", token);
+    sprov_process *process = process_spawn(sandbox, "echo $$; read %s; exit 8", token);
     const char *id = process_api()->id(process);
     json_t *object = json_loads(process_listed(sandbox, id), 0, NULL);
     CHECK(json_is_true(json_object_get(object, "running")));
+    json_int_t pid = json_integer_value(json_object_get(object, "pid"));
+    CHECK(pid > 0 || !json_object_get(object, "pid"));
     CHECK(strstr(json_string_value(json_object_get(object, "command")), token) != NULL);
     CHECK(!json_object_get(object, "exitCode"));
     gint64 begun = json_integer_value(json_object_get(object, "startedMs"));
@@ -222,6 +239,10 @@ static void lists(void)
                "startedMs is %" G_GINT64_FORMAT, begun);
     process_send(process, case_bytes("go\n"));
     process_wait(process);
+    CaseBytes printed = process_output(process, SPROV_STREAM_OUT);
+    CHECK_THAT(pid == 0 || pid == strtoll(printed.data, NULL, 10),
+               "the process is %.*s, and its pid is %" JSON_INTEGER_FORMAT, (int)printed.size,
+               printed.data, pid);
     json_decref(object);
     object = json_loads(process_listed(sandbox, id), 0, NULL);
     CHECK(json_is_false(json_object_get(object, "running")));
@@ -440,6 +461,8 @@ const Case cases_processes[] = {
      kill_finds_the_orphans},
     {"PRC-08", 2, "proc", "grace gives the process its time to end by itself", "9.8",
      grace_comes_first},
+    {"PRC-33", 2, "proc", "a signal that ends a process is told by its number, and as a kill",
+     "9.8", signals_end_it_by_their_number},
     {"PRC-10", 2, "proc", "list tells of running and of ended processes", "9.2", lists},
     {"PRC-11", 2, "proc", "find makes a handle of a name, until it is forgotten", "9.2", finds},
     {"PRC-12", 2, "proc", "a kill forgets nothing, and a running process can't be forgotten", "9.2",

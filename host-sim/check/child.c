@@ -59,24 +59,34 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void take_facts(void *ctx, const char *text, size_t size)
+/* "docker 26.1.5, apiVersion 1.45": name and version first, then whatever else is a text. */
+static char *engine_in_a_line(json_t *engine)
 {
-    json_t *info = json_loadb(text, size, 0, NULL);
-    json_t *engine = json_object_get(info, "engine");
-    const char *endpoint = json_string_value(json_object_get(info, "endpoint"));
-    if (endpoint)
-        child_record("endpoint", "%s", endpoint);
+    const char *name = json_string_value(json_object_get(engine, "name"));
+    const char *version = json_string_value(json_object_get(engine, "version"));
+    g_autoptr(GString) told = g_string_new(NULL);
     const char *key;
     json_t *value;
-    g_autoptr(GString) told = g_string_new(NULL);
+    g_string_append_printf(told, "%s%s%s", name ? name : "", name && version ? " " : "",
+                           version ? version : "");
     json_object_foreach(engine, key, value)
     {
-        if (json_is_string(value))
+        if (json_is_string(value) && strcmp(key, "name") != 0 && strcmp(key, "version") != 0)
             g_string_append_printf(told, "%s%s %s", told->len ? ", " : "", key,
                                    json_string_value(value));
     }
-    if (told->len)
-        child_record("engine", "%s", told->str);
+    return g_strdup(told->str);
+}
+
+static void take_facts(void *ctx, const char *text, size_t size)
+{
+    json_t *info = json_loadb(text, size, 0, NULL);
+    const char *endpoint = json_string_value(json_object_get(info, "endpoint"));
+    g_autofree char *engine = engine_in_a_line(json_object_get(info, "engine"));
+    if (endpoint)
+        child_record("endpoint", "%s", endpoint);
+    if (*engine)
+        child_record("engine", "%s", engine);
     json_decref(info);
 }
 

@@ -60,6 +60,12 @@ static void add_provider(Runner *runner, const Job *job)
         g_autofree char *value = job_record(job, keys[i]);
         add_fact(runner, keys[i], value);
     }
+    g_autofree char *note = job_record(job, "note");
+    const char *engine = check_run_fact(runner->run, "engine");
+    if (note)
+        report_note("%s", note);
+    if (*engine)
+        report_note("engine %s, at %s", engine, check_run_fact(runner->run, "endpoint"));
 }
 
 static void add_setup(Runner *runner)
@@ -86,8 +92,8 @@ static void note_seed(const Runner *runner, const char *calibration)
     const CheckSetup *setup = runner->setup;
     g_autofree char *shuffle =
         setup->shuffle ? g_strdup_printf("shuffle %u, ", setup->shuffle) : g_strdup("");
-    report_note("seed %u, %slevel %d, ABI %d.%d%s", setup->seed, shuffle, setup->level,
-                SPROV_ABI_MAJOR, SPROV_ABI_MINOR, calibration);
+    report_note("suite host-sim " HS_VERSION ", ABI %d.%d, level %d, %sseed %u%s", SPROV_ABI_MAJOR,
+                SPROV_ABI_MINOR, setup->level, shuffle, setup->seed, calibration);
 }
 
 /* False when the shared sandbox cannot be had. */
@@ -122,10 +128,7 @@ bool runner_prepare(Runner *runner)
     if (!run_errand(runner, CHECK_PREPARE, NULL, prepare_limit(runner), &job))
         return false;
     g_autofree char *unloadable = job_record(&job, "unloadable");
-    g_autofree char *note = job_record(&job, "note");
     add_provider(runner, &job);
-    if (note)
-        report_note("%s", note);
     if (!take_calibration(runner, &job) && !unloadable) {
         note_seed(runner, "");
         report_note("no shared sandbox, cases that need it will fail: %s: %s",

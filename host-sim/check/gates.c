@@ -69,6 +69,11 @@ static const char *archive(const HsProvider *lib, const char *config)
     return lib->archive ? NULL : "the provider has no " SPROV_EXT_ARCHIVE;
 }
 
+static const char *about_provider(const HsProvider *lib, const char *config)
+{
+    return lib->provider ? NULL : "the provider has no " SPROV_EXT_PROVIDER;
+}
+
 static const char *describes_templates(const HsProvider *lib, const char *config)
 {
     return lib->templates ? NULL : "the provider has no " SPROV_EXT_TEMPLATES;
@@ -123,6 +128,7 @@ static const Gate gates[] = {
     {"proc", processes},
     {"files", files},
     {"archive", archive},
+    {"provider", about_provider},
     {"describe-template", describes_templates},
     {"build-template", builds_templates},
     {"image", takes_image},

@@ -53,6 +53,20 @@ static void put_case(GString *out, const CheckResult *result)
     g_string_append(out, "  </testcase>\n");
 }
 
+/* What ran: versions, seed, machine. CI servers look for it in each suite. */
+static void put_properties(GString *out, const CheckRun *run)
+{
+    const char *key;
+    json_t *value;
+    g_string_append(out, "  <properties>\n");
+    json_object_foreach(run->environment, key, value)
+    {
+        g_autofree char *text = escape(json_string_value(value));
+        g_string_append_printf(out, "   <property name=\"%s\" value=\"%s\"/>\n", key, text);
+    }
+    g_string_append(out, "  </properties>\n");
+}
+
 static void put_area(GString *out, const CheckRun *run, const char *area)
 {
     g_autoptr(CheckRun) part = check_run_new(); /* counts, and owns nothing */
@@ -68,6 +82,7 @@ static void put_area(GString *out, const CheckRun *run, const char *area)
         out,
         " <testsuite name=\"%.3s\" tests=\"%u\" failures=\"%d\" skipped=\"%d\" time=\"%.3f\">\n",
         area, part->results->len, part->failed, part->skipped, (double)part->took_ms / 1000);
+    put_properties(out, run);
     for (guint i = 0; i < part->results->len; i++)
         put_case(out, part->results->pdata[i]);
     g_string_append(out, " </testsuite>\n");

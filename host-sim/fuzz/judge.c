@@ -87,6 +87,19 @@ static bool concerns(const FuzzCall *call, guint sandbox)
     return !has_handle || fuzz_sandbox_of(call->handle) == sandbox;
 }
 
+/* Whether it changes the file, or which file it is that has this name. */
+static bool changes(const FuzzCall *call, guint path)
+{
+    static const FuzzFunction changing[] = {FUZZ_WRITE,  FUZZ_POUR,   FUZZ_RM,         FUZZ_MV,
+                                            FUZZ_REMOVE, FUZZ_RENAME, FUZZ_WRITE_FILES};
+    bool has_other = strchr(fuzz_kinds[call->function].fields, 'o') != NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(changing); i++) {
+        if (call->function == changing[i])
+            return call->path == path || (has_other && call->other == path);
+    }
+    return false;
+}
+
 static void find_company(const FuzzCall *calls, FuzzAnswer *answers, guint count)
 {
     for (guint i = 0; i < count; i++) {
@@ -94,13 +107,15 @@ static void find_company(const FuzzCall *calls, FuzzAnswer *answers, guint count
             guint sandbox = fuzz_sandbox_of(calls[k].handle);
             FuzzFunction function = calls[k].function;
             if (is_before(calls, answers, i, k) || is_before(calls, answers, k, i) || i == k ||
-                !concerns(&calls[i], sandbox))
-                continue;
+                calls[k].options & FUZZ_FIRED || !concerns(&calls[i], sandbox))
+                continue; /* what is cancelled before it began does nothing to others */
             bool ends = function == FUZZ_STOP || function == FUZZ_DESTROY;
             bool starts =
                 function == FUZZ_START || (function > FUZZ_SET_ENV && function <= FUZZ_SPAWN);
             answers[i].beside_end |= ends;
             answers[i].beside_start |= starts;
+            answers[i].beside_change |=
+                changes(&calls[k], calls[i].path) || changes(&calls[k], calls[i].other);
         }
     }
 }

@@ -7,11 +7,6 @@ static void keep(GArray *next, const FuzzState *state)
     g_array_append_vals(next, state, 1);
 }
 
-bool fuzz_is_cancelled(const FuzzCall *call, const FuzzAnswer *answer)
-{
-    return call->options & FUZZ_FIRED && answer->status == SPROV_E_CANCELLED;
-}
-
 static bool is_destroyed(const FuzzAnswer *answer)
 {
     return answer->status == SPROV_E_NOT_READY && strcmp(answer->reason, "destroyed") == 0;
@@ -36,6 +31,11 @@ void fuzz_print_variable(GString *text, guint variable, guint value)
         g_string_append(text, value == FUZZ_UNTOUCHED && variable == 0 ? "option" : "none");
 }
 
+static bool is_wrong(const FuzzCall *call)
+{
+    return call->mode > 0777 && strchr(fuzz_kinds[call->function].fields, 'm');
+}
+
 /* ---- the life of a sandbox */
 
 static void end_processes(FuzzState *state, guint sandbox)
@@ -55,15 +55,6 @@ static void end_processes(FuzzState *state, guint sandbox)
     }
 }
 
-/* A handle that worked in a life learns late that another ended it. */
-static void end_life(FuzzState *state, guint by)
-{
-    guint sandbox = fuzz_sandbox_of(by);
-    for (guint handle = 0; handle < FUZZ_HANDLES; handle++)
-        state->is_stale[handle] |= handle != by && fuzz_sandbox_of(handle) == sandbox;
-    end_processes(state, sandbox);
-}
-
 static bool start(FuzzState *after, const FuzzCall *call, const FuzzAnswer *answer)
 {
     guint8 *life = &after->life[fuzz_sandbox_of(call->handle)];
@@ -71,7 +62,6 @@ static bool start(FuzzState *after, const FuzzCall *call, const FuzzAnswer *answ
     if (!was_there && call->options & FUZZ_NO_CREATE)
         return answer->status == SPROV_E_NOT_FOUND;
     *life = FUZZ_RUNNING;
-    after->is_stale[call->handle] = 0;
     bool is_told = answer->outcome == SPROV_START_UNKNOWN ||
                    answer->outcome == (was_there ? SPROV_START_CONNECTED : SPROV_START_CREATED) ||
                    (answer->outcome == SPROV_START_CREATED && answer->beside_start);
@@ -83,7 +73,7 @@ static bool stop(FuzzState *after, const FuzzCall *call, const FuzzAnswer *answe
     guint sandbox = fuzz_sandbox_of(call->handle);
     if (after->life[sandbox] == FUZZ_RUNNING) {
         after->life[sandbox] = FUZZ_STOPPED;
-        end_life(after, call->handle);
+        end_processes(after, sandbox);
     }
     return answer->status == SPROV_OK;
 }
@@ -95,7 +85,7 @@ static bool destroy(FuzzState *after, const FuzzCall *call, const FuzzAnswer *an
         after->life[sandbox] = FUZZ_ABSENT;
         after->is_destroyed[call->handle] = 1;
         memset(after->nodes[sandbox], 0, sizeof after->nodes[sandbox]);
-        end_life(after, call->handle);
+        end_processes(after, sandbox);
     }
     return answer->status == SPROV_OK;
 }
@@ -126,7 +116,6 @@ static bool apply_outside(FuzzState *after, const FuzzCall *call, const FuzzAnsw
         return destroy(after, call, answer);
     case FUZZ_RENEW:
         after->is_destroyed[call->handle] = 0;
-        after->is_stale[call->handle] = 0;
         memset(after->variables[call->handle], FUZZ_UNTOUCHED, FUZZ_VARIABLES);
         return answer->status == SPROV_OK;
     case FUZZ_INFO:
@@ -203,17 +192,10 @@ static void apply_running(const FuzzState *state, const FuzzCall *call, const Fu
     FuzzState after = *state;
     if (call->function == FUZZ_SPAWN)
         after.processes[call->lane][call->slot] = (FuzzProcess){0};
-    if (fuzz_is_cancelled(call, answer))
-        keep(next, &after);
     if (is_cut_off(answer))
         apply_cut_off(&after, call, answer, next);
-    if (is_told_gone(answer) && after.is_stale[call->handle])
+    if (is_wrong(call) && answer->status == SPROV_E_INVALID_ARGUMENT)
         keep(next, &after);
-    bool is_wrong = call->mode > 0777 && strchr(fuzz_kinds[call->function].fields, 'm');
-    if (is_wrong && answer->status == SPROV_E_INVALID_ARGUMENT)
-        keep(next, &after);
-    if (call->options & FUZZ_FIRED)
-        return;
     FuzzState before = after;
     if (!make_ready(&after, call)) {
         if (is_refusal(&before, call, answer))
@@ -222,10 +204,8 @@ static void apply_running(const FuzzState *state, const FuzzCall *call, const Fu
     }
     if (call->options & FUZZ_TOKEN && answer->status == SPROV_E_CANCELLED)
         keep(next, &before); /* while it was made ready */
-    if (is_wrong || !fuzz_apply_inside(&after, call, answer, false))
+    if (is_wrong(call) || !fuzz_apply_inside(&after, call, answer, false))
         return;
-    if (answer->status == SPROV_OK)
-        after.is_stale[call->handle] = 0;
     keep(next, &after);
     if (call->options & (FUZZ_GIVE_UP | FUZZ_SHORT)) {
         fuzz_make_parents(&after, call, call->path); /* they may be there by then */
@@ -238,6 +218,19 @@ static bool is_on_process(FuzzFunction function)
     return function >= FUZZ_FEED && function <= FUZZ_PS;
 }
 
+/* With a token that has fired: it does nothing and says so, whatever else there is to say, but for
+ * a request that is wrong in itself. */
+static void apply_fired(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer,
+                        GArray *next)
+{
+    FuzzState after = *state;
+    if (call->function == FUZZ_SPAWN)
+        after.processes[call->lane][call->slot] = (FuzzProcess){0};
+    if (answer->status == SPROV_E_CANCELLED ||
+        (is_wrong(call) && answer->status == SPROV_E_INVALID_ARGUMENT))
+        keep(next, &after);
+}
+
 void fuzz_apply(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer,
                 GArray *next)
 {
@@ -247,13 +240,17 @@ void fuzz_apply(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *
     FuzzState after = *state;
     if (answer->fault[0])
         return;
+    if (call->options & FUZZ_FIRED && answer->outcome != FUZZ_NO_HANDLE) {
+        apply_fired(state, call, answer, next);
+        return;
+    }
     if (has_handle && needs_life && state->is_destroyed[call->handle]) {
-        bool is_wrong = call->mode > 0777 && answer->status == SPROV_E_INVALID_ARGUMENT;
+        bool is_refused = is_wrong(call) && answer->status == SPROV_E_INVALID_ARGUMENT;
         if (call->function == FUZZ_SPAWN)
             after.processes[call->lane][call->slot] = (FuzzProcess){0};
         bool is_told_so = call->function == FUZZ_INFO && answer->status == SPROV_OK &&
                           answer->beside_end && answer->outcome != FUZZ_RUNNING;
-        if (is_destroyed(answer) || fuzz_is_cancelled(call, answer) || is_wrong || is_told_so)
+        if (is_destroyed(answer) || is_refused || is_told_so)
             keep(next, &after);
         return;
     }
@@ -262,11 +259,9 @@ void fuzz_apply(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *
     } else if (call->function > FUZZ_SET_ENV) {
         apply_running(state, call, answer, next);
     } else {
-        if (fuzz_is_cancelled(call, answer))
-            keep(next, state);
         if (is_cut_off(answer) && call->function != FUZZ_DESTROY)
             keep(next, state);
-        if (!(call->options & FUZZ_FIRED) && apply_outside(&after, call, answer))
+        if (apply_outside(&after, call, answer))
             keep(next, &after);
     }
 }

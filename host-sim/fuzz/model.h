@@ -14,6 +14,8 @@ typedef enum {
     FUZZ_RUNNING
 } FuzzLife;
 
+#define FUZZ_SOME_MODE 0xffff /* of a file: not known before it is told */
+
 typedef struct {
     guint32 content; /* of a file */
     guint16 mode;
@@ -52,14 +54,13 @@ typedef struct {
     guint8 life[FUZZ_SANDBOXES]; /* FuzzLife */
     guint8 is_destroyed[FUZZ_HANDLES];
     guint8 variables[FUZZ_HANDLES][FUZZ_VARIABLES]; /* set_env(): FUZZ_UNTOUCHED ... */
-    guint8 is_stale[FUZZ_HANDLES]; /* another handle ended its life, of which it may not know */
-    guint8 unused[6];
+    guint8 unused[2];
     FuzzNode nodes[FUZZ_SANDBOXES][FUZZ_AREAS * FUZZ_NAMES];
     FuzzProcess processes[FUZZ_LANES][FUZZ_SLOTS];
 } FuzzState;
 
 G_STATIC_ASSERT(sizeof(FuzzState) ==
-                24 + sizeof(FuzzNode) * FUZZ_SANDBOXES * FUZZ_AREAS * FUZZ_NAMES +
+                16 + sizeof(FuzzNode) * FUZZ_SANDBOXES * FUZZ_AREAS * FUZZ_NAMES +
                     sizeof(FuzzProcess) * FUZZ_LANES * FUZZ_SLOTS);
 
 /* What a variable is: as the options say, or taken away, or its number. */
@@ -98,8 +99,9 @@ typedef struct {
 
     gint64 begin_us, end_us; /* monotonic */
     /* Of the other calls at the same time, on the same sandbox. */
-    bool beside_end;   /* one that stops or destroys it */
-    bool beside_start; /* one that may have created it */
+    bool beside_end;    /* one that stops or destroys it */
+    bool beside_start;  /* one that may have created it */
+    bool beside_change; /* one that changes a file that this one writes */
 } FuzzAnswer;
 
 /* Appends to next (of FuzzState) the states in which the call can leave this one. */
@@ -122,8 +124,6 @@ void fuzz_apply_process(const FuzzState *state, const FuzzCall *call, const Fuzz
                         GArray *next);
 /* The directories above it are there. */
 void fuzz_make_parents(FuzzState *state, const FuzzCall *call, guint path);
-/* Whether it was refused because its token had fired. */
-bool fuzz_is_cancelled(const FuzzCall *call, const FuzzAnswer *answer);
 
 /* The texts that a command prints of a variable. */
 void fuzz_print_variable(GString *text, guint variable, guint value);

@@ -23,6 +23,22 @@ void fuzz_make_parents(FuzzState *state, const FuzzCall *call, guint path)
     }
 }
 
+/* The mode of the file at path that a write without a mode leaves. Beside others that change the
+ * file it is that of any that was there meanwhile. */
+static guint kept_mode(FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer, guint path)
+{
+    const FuzzNode *node = node_at(state, call, path);
+    return answer->beside_change ? FUZZ_SOME_MODE : node->is_there ? node->mode : FILE_MODE;
+}
+
+/* Whether this is its mode, which is known from then on. */
+static bool has_mode(FuzzNode *node, guint mode)
+{
+    if (node->mode == FUZZ_SOME_MODE && mode <= 0777)
+        node->mode = (guint16)mode;
+    return node->mode == mode;
+}
+
 static bool is_below(guint path, guint directory)
 {
     return path != directory && fuzz_parent(path) == directory;
@@ -162,19 +178,18 @@ static bool mv(FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer,
 
 static bool read_file(FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer)
 {
-    const FuzzNode *node = node_at(state, call, call->path);
+    FuzzNode *node = node_at(state, call, call->path);
     const FuzzPart *part = &fuzz_parts[call->number % G_N_ELEMENTS(fuzz_parts)];
     if (!node->is_there)
         return answer->status == SPROV_E_NOT_FOUND && answer->out_size == 0;
-    return answer->status == SPROV_OK && answer->mode == node->mode &&
+    return answer->status == SPROV_OK && has_mode(node, answer->mode) &&
            answer->file_size == size_of(node->content) &&
            is_part(answer, node->content, part->offset, part->most ? part->most : G_MAXSIZE);
 }
 
 static bool write_file(FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer, bool blind)
 {
-    const FuzzNode *node = node_at(state, call, call->path);
-    guint mode = call->mode ? call->mode : node->is_there ? node->mode : FILE_MODE;
+    guint mode = call->mode ? call->mode : kept_mode(state, call, answer, call->path);
     if (call->options & (FUZZ_GIVE_UP | FUZZ_SHORT)) {
         bool is_told = answer->status ==
                        (call->options & FUZZ_SHORT ? SPROV_E_INVALID_ARGUMENT : SPROV_E_REFUSED);
@@ -187,23 +202,21 @@ static bool write_file(FuzzState *state, const FuzzCall *call, const FuzzAnswer 
 static bool write_files(FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer)
 {
     const guint paths[] = {call->path, call->other};
-    for (guint i = 0; i < 2; i++) {
-        const FuzzNode *node = node_at(state, call, paths[i]);
+    for (guint i = 0; i < 2; i++)
         make_file(state, call, paths[i], call->content + i,
-                  node->is_there ? node->mode : FILE_MODE);
-    }
+                  kept_mode(state, call, answer, paths[i]));
     return answer->status == SPROV_OK;
 }
 
 static bool stat_path(FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer)
 {
-    const FuzzNode *node = node_at(state, call, call->path);
+    FuzzNode *node = node_at(state, call, call->path);
     bool is_directory = fuzz_is_directory(call->path);
     if (!node->is_there)
         return call->options & FUZZ_MISSING_OK
                    ? answer->status == SPROV_OK && answer->outcome == FUZZ_NOTHING
                    : answer->status == SPROV_E_NOT_FOUND;
-    return answer->status == SPROV_OK && answer->mode == node->mode &&
+    return answer->status == SPROV_OK && has_mode(node, answer->mode) &&
            answer->outcome == (is_directory ? FUZZ_DIRECTORY : FUZZ_FILE) &&
            (is_directory || answer->file_size == size_of(node->content));
 }

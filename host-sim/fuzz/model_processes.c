@@ -169,15 +169,6 @@ static bool ps(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *a
     return answer->status == SPROV_OK;
 }
 
-/* Success whatever the token says. */
-static bool has_nothing_to_do(const FuzzProcess *process, const FuzzCall *call)
-{
-    if (call->function == FUZZ_CLOSE)
-        return process->life == FUZZ_OVER || !has_input(process);
-    g_autoptr(GBytes) bytes = fuzz_content(call->content);
-    return call->function == FUZZ_FEED && g_bytes_get_size(bytes) == 0;
-}
-
 static bool is_told_gone(const FuzzAnswer *answer)
 {
     return answer->status == SPROV_E_NOT_READY && answer->error_flags & SPROV_ERROR_SANDBOX_GONE;
@@ -190,6 +181,14 @@ static bool is_told_ended(const FuzzCall *call, const FuzzAnswer *answer)
            (call->function == FUZZ_KILL && answer->status == SPROV_E_NOT_FOUND);
 }
 
+/* "size 0 is success": nobody is asked. */
+static bool has_fed_nothing(const FuzzCall *call, const FuzzAnswer *answer)
+{
+    g_autoptr(GBytes) bytes = fuzz_content(call->content);
+    return call->function == FUZZ_FEED && answer->status == SPROV_OK &&
+           g_bytes_get_size(bytes) == 0;
+}
+
 static void apply_on_handle(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer,
                             GArray *next)
 {
@@ -200,13 +199,11 @@ static void apply_on_handle(const FuzzState *state, const FuzzCall *call, const 
         (process->life == FUZZ_NO_PROCESS && answer->outcome == FUZZ_NO_HANDLE) ||
         (was_forgotten && answer->status == SPROV_E_NOT_FOUND) ||
         (process->life >= FUZZ_GONE && is_told_gone(answer)) ||
-        (process->life != FUZZ_NO_PROCESS && fuzz_is_cancelled(call, answer)) ||
-        (is_known && call->options & FUZZ_FIRED && answer->status == SPROV_OK &&
-         answer->outcome != FUZZ_NO_HANDLE && has_nothing_to_do(process, call)) ||
+        (process->life >= FUZZ_FORGOTTEN && has_fed_nothing(call, answer)) ||
         (is_known && answer->beside_end && (is_told_gone(answer) || is_told_ended(call, answer)));
     if (is_refused)
         keep(next, state);
-    if (call->options & FUZZ_FIRED || answer->outcome == FUZZ_NO_HANDLE)
+    if (answer->outcome == FUZZ_NO_HANDLE)
         return;
     FuzzState over = *state;
     FuzzProcess *ended = &over.processes[call->lane][call->slot];
@@ -238,10 +235,7 @@ void fuzz_apply_process(const FuzzState *state, const FuzzCall *call, const Fuzz
                     state->processes[call->lane][call->slot].life == FUZZ_NO_PROCESS;
     bool is_right =
         call->function == FUZZ_FIND ? find(state, call, answer) : ps(state, call, answer);
-    if (has_none
-            ? answer->outcome == FUZZ_NO_HANDLE
-            : fuzz_is_cancelled(call, answer) || (answer->beside_end && is_told_gone(answer)) ||
-                  ((!(call->options & FUZZ_FIRED) || answer->status == SPROV_E_NOT_FOUND) &&
-                   is_right))
+    if (has_none ? answer->outcome == FUZZ_NO_HANDLE
+                 : is_right || (answer->beside_end && is_told_gone(answer)))
         keep(next, state);
 }

@@ -18,11 +18,11 @@ static const char *const option_names[FUZZ_OPTIONS] = {
 
 const FuzzKind fuzz_kinds[FUZZ_FUNCTIONS] = {
     [FUZZ_START] = {"start", "h", FUZZ_NO_CREATE | FUZZ_FIRED, FUZZ_CORE},
-    [FUZZ_STOP] = {"stop", "h", 0, FUZZ_LIFECYCLE},
-    [FUZZ_DESTROY] = {"destroy", "h", 0, FUZZ_CORE},
+    [FUZZ_STOP] = {"stop", "h", FUZZ_FIRED, FUZZ_LIFECYCLE},
+    [FUZZ_DESTROY] = {"destroy", "h", FUZZ_FIRED, FUZZ_CORE},
     [FUZZ_RENEW] = {"renew", "h", 0, FUZZ_CORE},
-    [FUZZ_INFO] = {"info", "h", 0, FUZZ_LIFECYCLE},
-    [FUZZ_LISTED] = {"listed", "h", 0, FUZZ_LIFECYCLE},
+    [FUZZ_INFO] = {"info", "h", FUZZ_FIRED, FUZZ_LIFECYCLE},
+    [FUZZ_LISTED] = {"listed", "h", FUZZ_FIRED, FUZZ_LIFECYCLE},
     [FUZZ_SET_ENV] = {"set-env", "hsn", 0, FUZZ_LIFECYCLE},
     [FUZZ_RUN] = {"run", "hsn", STARTS, FUZZ_CORE},
     [FUZZ_ARGV] = {"argv", "hn", STARTS, FUZZ_CORE},

@@ -104,7 +104,8 @@ static bool take_call(GlueCall *gc, const sprov_call *from, gint64 default_ms)
                       (call.flags & SPROV_CALL_NO_CREATE ? DKR_READY_NO_CREATE : 0u);
     gc->on_progress = call.on_progress;
     gc->progress_ctx = call.progress_ctx;
-    return take_cancel(gc, call.cancel);
+    /* One that has fired: nothing is done, whatever there would be to say. */
+    return take_cancel(gc, call.cancel) && spr_wait_check(&gc->wait, &gc->failure);
 }
 
 static bool check_thread(GlueCall *gc, const sprov_provider *provider)

@@ -139,6 +139,13 @@ told = open(sys.argv[2]).read().splitlines()[-1]
 assert told == f'{int(root.get("tests")) - failed - skipped} passed, {failed} failed, {skipped} skipped', told
 assert failed > 0 and len(root.findall('.//failure')) + len(root.findall('.//error')) == failed
 PY
+check 'and tells what ran in each of its suites' python3 - "$work/merged.xml" <<'PY'
+import sys, xml.etree.ElementTree as xml
+for suite in xml.parse(sys.argv[1]).getroot():
+    told = {one.get('name'): one.get('value') for one in suite.findall('properties/property')}
+    for key in 'suite', 'abi', 'provider', 'providerVersion', 'machine', 'seed', 'level', 'calibration', 'time':
+        assert told[key], (suite.get('name'), key)
+PY
 check 'JSON has versions, seed and every case' python3 - "$work/merged.json" <<'PY'
 import json, sys
 report = json.load(open(sys.argv[1]))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/about.h"
 #include "engine/demux.h"
 #include "engine/endpoint.h"
 #include "engine/failure.h"
@@ -192,4 +193,46 @@ Test(registry, a_login_is_what_the_engine_decodes)
                             "\"serveraddress\":\"ghcr.io\"}");
     cr_expect_str_eq(token, "{\"identitytoken\":\"a-token\",\"serveraddress\":\"ghcr.io\"}");
     cr_expect_null(dkr_registry_auth("ghcr.io/acme/app", NULL, NULL));
+}
+
+/* ---------------------------------------------------------------------------- about */
+
+static json_t *about(const char *answer)
+{
+    json_auto_t *parsed = json_loads(answer, 0, NULL);
+    return dkr_about_read(parsed, 41);
+}
+
+Test(about, an_engine_is_told_with_its_version_and_those_of_what_it_uses)
+{
+    json_auto_t *told = about(
+        "{\"Version\":\"26.1.5\",\"Os\":\"linux\",\"Arch\":\"amd64\",\"KernelVersion\":\"6.1\","
+        "\"Components\":[{\"Name\":\"Engine\",\"Version\":\"26.1.5\"},"
+        "{\"Name\":\"containerd\",\"Version\":\"1.7\"},{\"Name\":\"runc\",\"Version\":\"1.1\"}]}");
+    json_auto_t *wanted = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "name",
+                                    "docker", "version", "26.1.5", "apiVersion", "1.41", "os",
+                                    "linux", "architecture", "amd64", "kernel", "6.1",
+                                    "components", "containerd", "1.7", "runc", "1.1");
+    cr_assert(json_equal(told, wanted));
+}
+
+Test(about, an_engine_that_tells_little_or_nonsense_is_told_all_the_same)
+{
+    static const char *const answers[] = {
+        "{}", "{\"Version\":\"\",\"Components\":{}}",
+        "{\"Version\":5,\"Components\":[7,{\"Name\":\"\",\"Version\":\"1\"},{\"Version\":\"1\"},"
+        "{\"Name\":\"x\"}]}"};
+    json_auto_t *wanted =
+        json_pack("{s:s, s:s, s:s}", "name", "docker", "version", "unknown", "apiVersion", "1.41");
+    for (size_t i = 0; i < G_N_ELEMENTS(answers); i++) {
+        json_auto_t *told = about(answers[i]);
+        cr_expect(json_equal(told, wanted), "%s", answers[i]);
+    }
+}
+
+Test(about, podman_is_told_by_its_name)
+{
+    json_auto_t *told =
+        about("{\"Version\":\"4.3.1\",\"Components\":[{\"Name\":\"Podman Engine\"}]}");
+    cr_assert_str_eq(json_string_value(json_object_get(told, "name")), "podman");
 }

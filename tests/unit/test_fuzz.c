@@ -279,3 +279,66 @@ Test(judge, wants_processes_gone_with_their_sandbox)
     cr_assert(is_explained(&round));
     fuzz_judge_free(round.judge);
 }
+
+Test(judge, wants_nothing_done_and_it_said_with_a_token_that_has_fired)
+{
+    static const char *const calls[] = {"0 start h1 fired",
+                                        "0 stop h0 fired",
+                                        "0 destroy h0 fired",
+                                        "0 info h0 fired",
+                                        "0 run h0 slot=0 number=0 fired",
+                                        "0 find h0 slot=0 fired",
+                                        "0 close slot=0 fired",
+                                        "0 feed slot=0 content=96 fired"};
+    Round round = {.judge = fuzz_judge_new()};
+    starts(&round, "0 start h0");
+    call(&round, "0 spawn h0 slot=0 number=1", 0, 1);
+    cr_assert(is_explained(&round));
+    for (size_t i = 0; i < G_N_ELEMENTS(calls); i++) {
+        static const sprov_status others[] = {SPROV_OK, SPROV_E_NOT_FOUND, SPROV_E_NOT_READY};
+        for (size_t k = 0; k < G_N_ELEMENTS(others); k++) {
+            call(&round, calls[i], 2, 3)->status = others[k];
+            cr_expect(!is_explained(&round), "%s answered %d", calls[i], others[k]);
+        }
+        call(&round, calls[i], 2, 3)->status = SPROV_E_CANCELLED;
+        cr_expect(is_explained(&round), "%s", calls[i]);
+    }
+    call(&round, "0 info h0", 4, 5)->outcome = FUZZ_RUNNING;
+    cr_assert(is_explained(&round));
+    fuzz_judge_free(round.judge);
+}
+
+Test(judge, lets_a_write_keep_a_mode_that_others_take_away_meanwhile)
+{
+    for (int beside = 0; beside < 2; beside++) {
+        Round round = {.judge = fuzz_judge_new()};
+        call(&round, "0 write h0 all/a content=2 mode=777", 0, 1);
+        cr_assert(is_explained(&round));
+        call(&round, "0 rm h0 all/a", 2, 5);
+        call(&round, "1 write h0 all/a content=2 mode=0", beside ? 4 : 6, 8);
+        cr_assert(is_explained(&round));
+        FuzzAnswer *answer = call(&round, "0 read h0 all/a number=0", 9, 10);
+        has_content(answer, 2);
+        answer->mode = 0777;
+        cr_expect_eq(is_explained(&round), beside == 1);
+        fuzz_judge_free(round.judge);
+    }
+}
+
+Test(judge, lets_a_handle_that_knows_no_better_work_all_the_same)
+{
+    Round round = {.judge = fuzz_judge_new()};
+    starts(&round, "0 start h0");
+    call(&round, "0 run h1 slot=0 number=0", 2, 3)->status = SPROV_E_NOT_READY;
+    round.answers[0].error_flags = SPROV_ERROR_SANDBOX_GONE;
+    cr_expect(!is_explained(&round));
+    call(&round, "0 destroy h0", 4, 5);
+    call(&round, "0 start h1", 6, 7)->outcome = SPROV_START_CREATED;
+    cr_assert(is_explained(&round));
+    call(&round, "0 renew h0", 8, 9);
+    cr_assert(is_explained(&round));
+    call(&round, "0 read h0 all/a number=0", 10, 11)->status = SPROV_E_NOT_READY;
+    round.answers[0].error_flags = SPROV_ERROR_SANDBOX_GONE;
+    cr_expect(!is_explained(&round));
+    fuzz_judge_free(round.judge);
+}

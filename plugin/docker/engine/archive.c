@@ -54,13 +54,14 @@ bool dkr_archive_get(DkrClient *client, const char *container, const char *path,
 }
 
 bool dkr_archive_put(DkrClient *client, const char *container, const char *directory,
-                     DkrBodyFn read_body, void *read_ctx, const SprWait *wait, GError **error)
+                     SprTarWriter *tar, const SprWait *wait, GError **error)
 {
     g_autofree char *url = archive_path(container, directory, "&noOverwriteDirNonDir=1");
     DkrRequest request = {.method = "PUT",
                           .path = url,
-                          .read_body = read_body,
-                          .read_ctx = read_ctx,
+                          .read_body = spr_tar_writer_read,
+                          .read_ctx = tar,
+                          .body_size = spr_tar_writer_size(tar),
                           .body_type = "application/x-tar",
                           .limit_ms = -1,
                           .idle_ms = IDLE_MS};

@@ -2,6 +2,7 @@
 #include "glue/extensions.h"
 
 #include "base/tar.h"
+#include "engine/about.h"
 #include "prune/prune.h"
 #include "sandbox/context.h"
 
@@ -45,20 +46,20 @@ static json_t *describe_libraries(void)
 }
 
 /* Asked anew: that it was there before says nothing. */
-static bool reach(const GlueCall *gc, int *ret_minor, GError **error)
+static bool reach(const GlueCall *gc, json_t **ret_engine, GError **error)
 {
     DkrClient *client = gc->provider->context->client;
     return dkr_client_answers_now(client, &gc->wait, error) &&
-           dkr_client_api_minor(client, &gc->wait, ret_minor, error);
+           dkr_about_engine(client, &gc->wait, ret_engine, error);
 }
 
 /* An engine that cannot be reached is something to tell, not a failure to. */
 static bool describe(GlueCall *gc, char **ret_json)
 {
-    int api_minor = 0;
+    json_t *engine = NULL;
     g_autoptr(GError) why = NULL;
     json_auto_t *object = json_object();
-    bool reached = reach(gc, &api_minor, &why);
+    bool reached = reach(gc, &engine, &why);
     if (!reached && (why->code == SPR_E_CANCELLED || why->code == SPR_E_TIMEOUT)) {
         gc->failure = g_steal_pointer(&why);
         return false;
@@ -66,9 +67,7 @@ static bool describe(GlueCall *gc, char **ret_json)
     const DkrEndpoint *endpoint = dkr_client_endpoint(gc->provider->context->client);
     json_object_set_new(object, "endpoint", json_string(endpoint->address));
     json_object_set_new(object, "endpointFrom", json_string(endpoint->origin));
-    json_object_set_new(object, "engine",
-                        reached ? json_pack("{s:o}", "apiVersion", json_sprintf("1.%d", api_minor))
-                                : json_null());
+    json_object_set_new(object, "engine", reached ? engine : json_null());
     json_object_set_new(object, "runtimeDir",
                         json_string(dkr_runtime_directory(gc->provider->context->runtime)));
     if (!reached)

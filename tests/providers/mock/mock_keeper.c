@@ -187,6 +187,8 @@ void mock_keeper_begin(MockKeeper *keeper)
     close(launch->in);
     close(launch->out);
     close(launch->err);
+    if (launch->spawn)
+        atomic_store(&launch->spawn->shared->leader, keeper->leader);
     mock_keeper_report(keeper, MOCK_STARTED, 0);
 }
 

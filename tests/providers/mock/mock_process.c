@@ -361,8 +361,9 @@ static void add_listed(MockShared *shared, void *ctx)
     bool running = atomic_load(&shared->is_running);
     if (atomic_load(&shared->is_forgotten) || atomic_load(&shared->is_gone))
         return;
-    json_t *object = json_pack("{s:s, s:s, s:b, s:I}", "id", shared->id, "command", shared->command,
-                               "running", running, "startedMs", (json_int_t)shared->begun_ms);
+    json_t *object = json_pack("{s:s, s:s, s:b, s:I, s:i}", "id", shared->id, "command",
+                               shared->command, "running", running, "startedMs",
+                               (json_int_t)shared->begun_ms, "pid", atomic_load(&shared->leader));
     sprov_exec_result result = SPROV_INIT(sprov_exec_result);
     mock_process_result(shared, &result);
     if (object && !running) {

@@ -271,7 +271,6 @@ _Noreturn void mock_keep_spawned(const MockLaunch *launch)
     atomic_store(&shared->has_input, spawned.input >= 0);
     atomic_store(&shared->is_running, true);
     mock_keeper_begin(&spawned.keeper);
-    atomic_store(&shared->leader, spawned.keeper.leader);
     while (mock_keeper_reap(&spawned.keeper)) {
         check_time(&spawned);
         step(&spawned, signals);
