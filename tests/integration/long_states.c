@@ -114,8 +114,8 @@ static sprov_status act(Worker *w, const char *id, Act what, sprov_error *error)
 static bool is_explained(sprov_status status, const sprov_error *error)
 {
     bool is_cut_off = status == SPROV_E_IO && strcmp(error->reason, "supervisor-lost") == 0;
-    return is_cut_off || status == SPROV_OK || status == SPROV_E_NOT_READY || status == SPROV_E_CONFLICT ||
-           status == SPROV_E_NOT_FOUND;
+    return is_cut_off || status == SPROV_OK || status == SPROV_E_NOT_READY ||
+           status == SPROV_E_CONFLICT || status == SPROV_E_NOT_FOUND;
 }
 
 static void *work(void *ctx)
@@ -142,6 +142,14 @@ static void *work(void *ctx)
             w->wrong = ep_format("%s took %.0f s", act_names[what], ep_now() - since);
     }
     return NULL;
+}
+
+/* 20.10 may list for ever what was removed at the moment it ended, and know nothing of it. */
+static bool is_left(const char *id)
+{
+    char *container = ep_container(id);
+    return container &&
+           ep_engine("GET", ep_format("/containers/%s/json", container), NULL, NULL) != 404;
 }
 
 static int count_descriptors(void)
@@ -174,7 +182,7 @@ Test(long_states, every_answer_is_explained_and_nothing_is_left, .timeout = 0)
         sprov_error error = SPROV_INIT(sprov_error);
         sprov_sandbox *sandbox = ep_create(workers[0].provider, ids[i], NULL);
         cr_expect_eq(ep_api()->destroy(sandbox, NULL, &error), SPROV_OK, "%s", error.message);
-        cr_expect_eq(ep_count(ids[i]), 0);
+        cr_expect_not(is_left(ids[i]));
         ep_api()->release(sandbox);
     }
     for (int i = 0; i < THREADS; i++)

@@ -98,7 +98,8 @@ Test(limitation, L11_without_an_init_a_killed_tree_is_known_to_be_gone)
     EpRun run = ep_run(box.sandbox, &request, NULL);
     cr_expect_eq(run.status, SPROV_OK, "%s", run.error.message);
     cr_expect_eq(run.result.exit_code, 137);
-    cr_expect(run.result.flags & SPROV_EXEC_TIMED_OUT);
+    cr_expect_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED, "%x",
+                 run.result.flags);
     cr_expect_not(ep_runs(box.sandbox, "sleep 7311"));
     ep_destroy(&box);
 }
@@ -233,6 +234,18 @@ Test(limitation, L24_looking_at_a_stopped_sandbox_starts_nothing)
     cr_expect_geq(count, 1);
     for (int i = 0; i < 2; i++)
         cr_expect(strstr(info(&box), "\"status\":\"stopped\""));
+    ep_destroy(&box);
+}
+
+Test(limitation, L35_commands_have_the_user_that_was_asked_for_and_info_tells_what_is_used)
+{
+    EpBox box = ep_box("\"user\":\"1000:1000\"");
+    cr_expect_str_eq(ep_ask(box.sandbox, "id -u; id -g"), "1000\n1000");
+    EpRun run = run_as(box.sandbox, "1234:99", "id -u; id -g");
+    cr_expect_str_eq(run.out.data, "1234\n99\n", "%s", run.error.message);
+    char *json = info(&box);
+    cr_expect(strstr(json, "\"usage\":{\"memory\":"), "%s", json);
+    cr_expect(strstr(json, "\"cpuNanoseconds\":"), "%s", json);
     ep_destroy(&box);
 }
 

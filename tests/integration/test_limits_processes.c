@@ -200,6 +200,32 @@ Test(limitation, L27_a_process_is_found_again_after_its_host_died_and_until_it_i
     ep_destroy(&box);
 }
 
+static bool is_stopped(const char *id)
+{
+    char *inspect;
+    ep_engine("GET", ep_format("/containers/%s/json", ep_container(id)), NULL, &inspect);
+    return strstr(inspect, "\"Running\":false") != NULL;
+}
+
+Test(limitation, L24_looking_at_the_processes_of_a_stopped_sandbox_starts_nothing)
+{
+    EpBox box = ep_box(NULL);
+    int count = 0;
+    sprov_process *process = spawn(box.sandbox, "sleep 8241"), *found = NULL;
+    const char *name = ep_format("%s", processes()->id(process));
+    cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+    cr_expect_eq(processes()->list(box.sandbox, NULL, count_one, &count, NULL), SPROV_OK);
+    cr_expect_eq(count, 0);
+    cr_expect(is_stopped(box.id), "after list");
+    cr_expect_eq(processes()->find(box.sandbox, name, NULL, &found, NULL), SPROV_E_NOT_FOUND);
+    cr_expect(is_stopped(box.id), "after find");
+    cr_expect_neq(kill_tree(process), SPROV_E_INTERNAL);
+    cr_expect_neq(processes()->wait(process, NULL, NULL, NULL), SPROV_OK);
+    cr_expect(is_stopped(box.id), "after kill and wait");
+    processes()->release(process);
+    ep_destroy(&box);
+}
+
 static size_t allocated(void)
 {
     return mallinfo2().uordblks;

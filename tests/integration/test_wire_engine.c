@@ -342,6 +342,34 @@ Test(wire_engine, a_pull_that_breaks_off_or_tells_nothing_is_no_success)
     px_destroy(&box);
 }
 
+/* After a create its container is compared with what was asked for, before anything runs in it. */
+Test(wire_engine, an_isolation_option_that_is_not_applied_ends_the_start_and_the_container)
+{
+    static const struct {
+        const char *option, *value, *from, *to;
+    } rows[] = {
+        {"readonlyRootfs", "true", "`ReadonlyRootfs`:true", "`ReadonlyRootfs`:false"},
+        {"network", "\"none\"", "`NetworkMode`:`none`", "`NetworkMode`:`bridge`"},
+        {"pidsLimit", "64", "`PidsLimit`:64", "`PidsLimit`:null"},
+        {"capDrop", "[\"ALL\"]", "`CapDrop`:[`ALL`]", "`CapDrop`:null"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        px_proxy();
+        px_set("[{'method':'GET','path':'/containers/*/json','do':'rewrite',"
+               "'replace':[{'from':'%s','to':'%s'}]}]",
+               rows[i].from, rows[i].to);
+        EpBox box = px_box(ep_format("\"%s\":%s", rows[i].option, rows[i].value));
+        sprov_error error;
+        px_forget();
+        cr_expect_eq(start(&box, &error), SPROV_E_UNSUPPORTED, "%s", error.message);
+        cr_expect_str_eq(error.reason, "option-not-applied", "%s", error.message);
+        cr_expect(strstr(error.message, rows[i].option), "%s", error.message);
+        cr_expect_eq(px_count("POST /containers/*/start"), 0, "%s", rows[i].option);
+        cr_expect_eq(ep_count(box.id), 0, "%s", rows[i].option);
+        px_destroy(&box);
+    }
+}
+
 /* As most images' own: node's takes the keep-alive for a program and becomes it. */
 Test(wire_engine, an_entrypoint_that_becomes_the_keep_alive_is_not_watched_any_longer)
 {
@@ -356,6 +384,28 @@ Test(wire_engine, an_entrypoint_that_becomes_the_keep_alive_is_not_watched_any_l
         px_destroy(&box);
     }
     cr_expect_eq(ep_engine("DELETE", ep_format("/images/%s", image), NULL, NULL), 200);
+}
+
+#define LISTED "{`Id`:`%s`,`State`:`%s`,`Labels`:{`mastra.sandbox.id`:`%s`}}"
+
+/* 20.10 lists for ever what others removed at the moment it ended, and knows nothing of it. */
+Test(wire_engine, what_is_listed_as_being_removed_and_is_gone_stands_in_nobody_s_way)
+{
+    EpBox box = px_box(NULL);
+    px_set("[{" LIST ",'do':'answer','body':'[" LISTED "]'}]", "0123456789ab", "removing", box.id);
+    double since = ep_now();
+    cr_expect_eq(ep_start(box.sandbox), SPROV_START_CREATED);
+    px_within(since, 9);
+    EpBox again = {.provider = ep_open_at(wire_client_host(px_proxy())), .id = box.id};
+    again.sandbox = ep_create(again.provider, box.id, NULL);
+    px_set("[{" LIST ",'do':'answer','body':'[" LISTED "," LISTED "]'}]", "0123456789ab",
+           "removing", box.id, ep_container(box.id), "running", box.id);
+    cr_expect_eq(ep_start(again.sandbox), SPROV_START_CONNECTED);
+    cr_expect_eq(ep_api()->destroy(again.sandbox, NULL, NULL), SPROV_OK);
+    px_clear();
+    cr_expect_eq(ep_count(box.id), 0);
+    ep_leave(&again);
+    px_destroy(&box);
 }
 
 /* By an authorization plugin, or a proxy that lets little through. */

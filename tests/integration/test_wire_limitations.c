@@ -99,6 +99,24 @@ Test(limitation, L25_a_token_of_who_joined_a_start_counts_too)
     px_destroy(&box);
 }
 
+/* ----------------------------------------------------------------------------- states */
+
+/* No engine can be made to have one at will. */
+Test(limitation, L18_a_container_that_the_engine_could_not_remove_is_told)
+{
+    EpBox box = px_box(PX_PLAIN);
+    sprov_error error = SPROV_INIT(sprov_error);
+    ep_start(box.sandbox);
+    px_set("[{'method':'GET','path':'/containers/*/json','do':'rewrite','replace':["
+           "{'from':'`Status`:`running`','to':'`Status`:`dead`'},"
+           "{'from':'`Running`:true','to':'`Running`:false'}]}]");
+    cr_expect_eq(ep_api()->start(box.sandbox, NULL, NULL, &error), SPROV_E_CONFLICT, "%s",
+                 error.message);
+    cr_expect_str_eq(error.reason, "dead", "%s", error.message);
+    cr_expect(strstr(error.message, "destroy it"), "%s", error.message);
+    px_destroy(&box);
+}
+
 /* ------------------------------------------------------------------------------- cost */
 
 /* The reference asks three times a command. */

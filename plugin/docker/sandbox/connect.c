@@ -23,30 +23,51 @@ static const char *text(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key)) ?: "";
 }
 
-bool dkr_connect_find(const DkrContext *context, const char *id, const SprWait *wait,
-                      char **ret_container, char **ret_socket, GError **error)
+/* Also said of what is gone: 20.10 may list a container for ever that others removed while it
+ * ended. */
+static bool is_going(const json_t *element)
+{
+    return strcmp(text(element, "State"), "removing") == 0;
+}
+
+/* *ret_found: of *ret_list, or NULL. */
+static bool find_listed(const DkrContext *context, const char *id, const SprWait *wait,
+                        json_t **ret_list, const json_t **ret_found, GError **error)
 {
     g_autofree char *label = g_strdup_printf(DKR_LABEL_ID "=%s", id);
     json_auto_t *list = NULL;
     if (!dkr_container_list(context->client, label, wait, &list, error))
         return false;
-    json_t *first = NULL;
+    const json_t *found = NULL;
     size_t i;
     json_t *element;
     json_array_foreach(list, i, element)
     {
-        if (strcmp(text(json_object_get(element, "Labels"), DKR_LABEL_ID), id) != 0)
+        if (strcmp(text(json_object_get(element, "Labels"), DKR_LABEL_ID), id) != 0 ||
+            (found && is_going(element)))
             continue;
-        if (first)
+        if (found && !is_going(found))
             return spr_fail(error, SPR_E_CONFLICT, "duplicate-id",
                             "two containers carry the id \"%s\": %.12s and %.12s; remove one", id,
-                            text(first, "Id"), text(element, "Id"));
-        first = element;
+                            text(found, "Id"), text(element, "Id"));
+        found = element;
     }
-    *ret_container = first ? g_strdup(text(first, "Id")) : NULL;
+    *ret_found = found;
+    *ret_list = g_steal_pointer(&list);
+    return true;
+}
+
+bool dkr_connect_find(const DkrContext *context, const char *id, const SprWait *wait,
+                      char **ret_container, char **ret_socket, GError **error)
+{
+    json_auto_t *list = NULL;
+    const json_t *found;
+    if (!find_listed(context, id, wait, &list, &found, error))
+        return false;
+    *ret_container = found ? g_strdup(text(found, "Id")) : NULL;
     if (ret_socket)
         *ret_socket = g_strdup(
-            json_string_value(json_object_get(json_object_get(first, "Labels"), DKR_SOCKET_LABEL)));
+            json_string_value(json_object_get(json_object_get(found, "Labels"), DKR_SOCKET_LABEL)));
     return true;
 }
 
@@ -335,11 +356,13 @@ bool dkr_connect(const DkrContext *context, const DkrSandboxOptions *options, co
 {
     gint64 until_us = spr_deadline_after(UNSEEN_LIMIT_MS);
     for (;;) {
-        g_autofree char *container = NULL;
+        json_auto_t *list = NULL;
+        const json_t *found;
         g_autoptr(GError) why = NULL;
-        if (!dkr_connect_find(context, options->id, wait, &container, NULL, error))
+        if (!find_listed(context, options->id, wait, &list, &found, error))
             return false;
-        if (!container || adopt(context, options, container, wait, ret_life, &why))
+        if (!found || adopt(context, options, text(found, "Id"), wait, ret_life, &why) ||
+            (is_going(found) && dkr_failure_status(why) == 404))
             return true;
         if (!may_pass(why) || g_get_monotonic_time() >= until_us) {
             g_propagate_error(error, g_steal_pointer(&why));
