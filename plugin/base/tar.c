@@ -182,6 +182,11 @@ bool spr_tar_writer_prepend_directory(SprTarWriter *writer, const char *name,
     return true;
 }
 
+guint64 spr_tar_writer_size(const SprTarWriter *writer)
+{
+    return writer->head->len + writer->size + writer->tail_left;
+}
+
 static bool wrong_size(const SprTarWriter *writer, const char *what, GError **error)
 {
     return spr_fail(error, SPR_E_INVALID_ARGUMENT, "source-size",

@@ -55,6 +55,9 @@ bool spr_tar_writer_new(const char *name, const SprTarEntry *entry, SprTarFillFn
 bool spr_tar_writer_prepend_directory(SprTarWriter *writer, const char *name,
                                       const SprTarEntry *entry, GError **error);
 
+/* Of the tar as a whole. */
+guint64 spr_tar_writer_size(const SprTarWriter *writer);
+
 /* The next bytes of the tar, in the shape of a SprTarFillFn itself. A fill that gives more or
  * fewer bytes than entry->size is SPR_E_INVALID_ARGUMENT, reason "source-size". */
 bool spr_tar_writer_read(void *writer, void *buffer, gsize capacity, gsize *ret_size,

@@ -31,6 +31,8 @@
                                                    */
 #define SPR_WIRE_FEATURE_INPUT (UINT64_C(1) << 2) /* on what it dialed, SPR_WIRE_RUN_INPUT */
 #define SPR_WIRE_FEATURE_VISIT (UINT64_C(1) << 3) /* S: RETIRE. C: it only visits: is no use */
+#define SPR_WIRE_FEATURE_REPLACE (UINT64_C(1) << 4) /* replace of filerecords.h */
+#define SPR_WIRE_FEATURE_MAIN (UINT64_C(1) << 5)    /* MAIN */
 
 /* "C:" is sent by the client, "S:" by the server. Types below 64 open or use a channel; an
  * unknown type ends the connection, so both sides send only what HELLO agreed on. */
@@ -90,6 +92,9 @@ typedef enum {
      *    of which anything lives. When that is 0, who connects has to wait for a few seconds: the
      *    sandbox may be removed meanwhile */
     SPR_WIRE_RETIRE = 21,
+    /* C: nothing. S: DONE with value the words of the main command that its process has for a
+     *    command line now, counted from behind, as long as it sleeps; else 0 */
+    SPR_WIRE_MAIN = 22,
 
     /* S: u64 process, u32 pid; 0 for one that could not be run and has ended with 127 or 126 */
     SPR_WIRE_STARTED = 64,

@@ -258,6 +258,37 @@ Test(exec, a_missing_program_is_127_and_one_that_is_none_is_126)
     ep_leave(&box);
 }
 
+/* As the supervisor and a shell have it; an engine's own look along PATH tells a file that is no
+ * program from none at all only without one. */
+Test(exec, without_supervisor_what_stands_along_the_path_and_is_no_program_is_126)
+{
+    EpBox box = ep_box("\"supervisor\":\"off\",\"tmpfs\":{\"/mem\":\"exec\"}");
+    static const struct {
+        const char *path, *program;
+        int exit_code;
+    } cases[] = {
+        {"/no/such:/tmp/p:/bin", "plain", 126}, {"/tmp/p:/mem:/bin", "in-memory", 126},
+        {"/tmp/p:/bin", "folder", 126},         {":/bin", "plain", 126},
+        {"/tmp/p:/bin", "dangling", 127},       {"/tmp/p:/bin", "no-such-program", 127},
+        {"/tmp/*:/bin", "plain", 127},          {"/tmp/p:/tmp/able", "both", 0},
+    };
+    ep_ask(box.sandbox, "mkdir -p /tmp/p/folder /tmp/able && cd /tmp/p && ln -s nowhere dangling && "
+                        "echo x | tee plain both /mem/in-memory && ln -s /bin/true /tmp/able/both");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+        request.argv = (const char *const[]){cases[i].program, NULL};
+        request.env = (const char *const[]){ep_format("PATH=%s", cases[i].path), NULL};
+        request.cwd = "/tmp/p";
+        EpRun run = ep_run(box.sandbox, &request, NULL);
+        cr_expect_eq(run.status, SPROV_OK, "%s", run.error.message);
+        cr_expect_eq(run.result.exit_code, cases[i].exit_code, "%s along %s: %d, %s",
+                     cases[i].program, cases[i].path, run.result.exit_code, run.err.data);
+        cr_expect(run.result.exit_code != 126 || strstr(run.err.data, "permission denied"), "%s",
+                  run.err.data);
+    }
+    ep_destroy(&box);
+}
+
 static void check_refused(sprov_sandbox *sandbox, const sprov_exec_request *request,
                           sprov_status status, const char *reason, const char *says)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define KIB 1024
+#define MIB (1024 * KIB)
 
 static void check_round_trip(sprov_sandbox *sandbox, const char *path, size_t size)
 {
@@ -38,6 +39,31 @@ Test(places, a_tmpfs_and_shared_memory_take_files_as_any_folder)
     cr_assert_str_eq(ep_ask(box.sandbox, "ls -A /scratch; stat -c %%a /scratch/file"),
                      "deep\nfile\n644");
     ep_destroy(&box);
+}
+
+/* By stream a large one goes by the engine's archive where that is faster. */
+Test(places, a_large_file_takes_the_place_of_one_as_a_small_one_does)
+{
+    static const char *const ways[] = {"\"transport\":\"stream\"", "\"transport\":\"auto\"",
+                                       "\"supervisor\":\"off\""};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        EpBox box = ep_box(ways[i]);
+        ep_ask(box.sandbox, "echo old >/tmp/f && chown 1234:4321 /tmp/f && chmod 4751 /tmp/f && "
+                            "ln -s f /tmp/link && mkdir /tmp/empty");
+        check_round_trip(box.sandbox, "/tmp/link", 17 * MIB);
+        check_round_trip(box.sandbox, "/tmp/link", 16 * MIB);
+        check_round_trip(box.sandbox, "/etc/debian_version", 16 * MIB);
+        cr_expect_str_eq(ep_ask(box.sandbox, "stat -c '%%a %%u:%%g' /tmp/f; readlink /tmp/link"),
+                         "4751 1234:4321\nf");
+        sprov_error error = SPROV_INIT(sprov_error);
+        char *data = ep_random(16 * MIB);
+        cr_expect_neq(ep_write(box.sandbox, "/tmp/empty", data, 16 * MIB, 0, &error), SPROV_OK);
+        cr_expect(strstr(error.message, "/tmp/empty: ") && strstr(error.message, "directory") &&
+                      !strstr(strstr(error.message, "/tmp/empty") + 1, "/tmp/empty"),
+                  "%s: %s", ways[i], error.message);
+        cr_expect_str_eq(ep_ask(box.sandbox, "ls -A /tmp /etc | grep sprov; true"), "");
+        ep_destroy(&box);
+    }
 }
 
 Test(places, a_mount_made_inside_hides_what_is_below_it)

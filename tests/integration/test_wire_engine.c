@@ -342,6 +342,37 @@ Test(wire_engine, a_pull_that_breaks_off_or_tells_nothing_is_no_success)
     px_destroy(&box);
 }
 
+/* As most images' own: node's takes the keep-alive for a program and becomes it. */
+Test(wire_engine, an_entrypoint_that_becomes_the_keep_alive_is_not_watched_any_longer)
+{
+    static const char *const ways[] = {"socket", "stream"};
+    char *image = ep_image("[\"sh\",\"-c\",\"exec \\\"$@\\\"\",\"sh\"]");
+    for (size_t i = 0; i < 2; i++) {
+        EpBox box = px_box(ep_format("\"image\":\"%s\",\"transport\":\"%s\"", image, ways[i]));
+        px_forget();
+        ep_start(box.sandbox);
+        cr_expect_eq(px_count("POST /containers/*/wait"), 0, "%s", ways[i]);
+        cr_expect_str_eq(ep_ask(box.sandbox, "echo up"), "up");
+        px_destroy(&box);
+    }
+    cr_expect_eq(ep_engine("DELETE", ep_format("/images/%s", image), NULL, NULL), 200);
+}
+
+/* By an authorization plugin, or a proxy that lets little through. */
+Test(wire_engine, a_security_option_that_nobody_confirms_is_refused_by_name)
+{
+    px_proxy();
+    px_set("[{'path':'/info','do':'answer','status':403,'body':'{`message`:`info: denied`}'}]");
+    EpBox box = px_box("\"securityOpt\":[\"no-new-privileges\",\"apparmor=docker-default\"]");
+    start_fails(&box, SPROV_E_DENIED, "securityOpt[1] \"apparmor=docker-default\": ");
+    start_fails(&box, SPROV_E_DENIED, "allow GET /info");
+    cr_expect_eq(ep_count(box.id), 0);
+    ep_leave(&box);
+    box = px_box("\"securityOpt\":[\"no-new-privileges\",\"apparmor=unconfined\"]");
+    ep_start(box.sandbox);
+    px_destroy(&box);
+}
+
 Test(wire_engine, an_upload_that_is_refused_early_tells_the_reason_and_not_the_broken_connection)
 {
     EpBox box = px_plain();

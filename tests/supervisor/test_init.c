@@ -38,6 +38,54 @@ Test(init, a_main_command_that_is_not_there_is_127)
     forget(&sandbox);
 }
 
+static guint64 rest_of_main(SprSupervisor *client)
+{
+    SprWait wait = spr_wait_for(10000);
+    guint64 words = 99;
+    g_autoptr(GError) error = NULL;
+    cr_assert(spr_supervisor_main_rest(client, &wait, &words, &error), "%s",
+              error ? error->message : "");
+    return words;
+}
+
+static guint64 wait_for_rest(SprSupervisor *client, guint64 words)
+{
+    gint64 until_us = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+    guint64 now = rest_of_main(client);
+    for (; now != words && g_get_monotonic_time() < until_us; now = rest_of_main(client))
+        g_usleep(1000);
+    return now;
+}
+
+#define UNTIL_TRAPPED                                                                              \
+    "while ! grep -q -s 'SigCgt:.*[^0]' /proc/2/status; do sleep 0.01; done; sleep 0.1"
+
+Test(init, it_tells_when_an_entrypoint_has_become_what_follows_it)
+{
+    Sandbox sandbox = sandbox_init((const char *const[]){
+        "sh", "-c", "trap go=1 USR1; while [ -z \"$go\" ]; do sleep 0.02; done; exec \"$@\"", "sh",
+        "sleep", "infinity", NULL});
+    g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
+    cr_expect_eq(wait_for_rest(client, 6), 6);
+    g_auto(Ran) ran = run_shell(client, UNTIL_TRAPPED);
+    kill(sandbox.supervisor, SIGUSR1);
+    cr_expect_eq(wait_for_rest(client, 2), 2);
+    sandbox_stop(&sandbox);
+}
+
+Test(init, it_tells_nothing_of_a_main_command_that_is_none_or_another)
+{
+    Sandbox sandbox = sandbox_init(NULL);
+    g_autoptr(SprSupervisor) alone = sandbox_connect(&sandbox);
+    cr_expect_eq(rest_of_main(alone), 0);
+    sandbox_stop(&sandbox);
+    sandbox = sandbox_init((const char *const[]){"sh", "-c", "exec sleep 1000", "sleep", NULL});
+    g_autoptr(SprSupervisor) other = sandbox_connect(&sandbox);
+    g_auto(Ran) ran = run_shell(other, "until grep -q 1000 /proc/2/cmdline; do sleep 0.01; done");
+    cr_expect_eq(rest_of_main(other), 0);
+    sandbox_stop(&sandbox);
+}
+
 Test(init, signals_reach_the_main_command)
 {
     const char *const argv[] = {
@@ -46,8 +94,7 @@ Test(init, signals_reach_the_main_command)
     for (int i = 0; i < 2; i++) {
         Sandbox sandbox = sandbox_init(argv);
         g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
-        g_auto(Ran) ran = run_shell(client, "while ! grep -q -s 'SigCgt:.*[^0]' /proc/2/status; do "
-                                            "sleep 0.01; done; sleep 0.1");
+        g_auto(Ran) ran = run_shell(client, UNTIL_TRAPPED);
         cr_expect(ran.ok);
         kill(sandbox.supervisor, signals[i]);
         cr_expect_eq(end_of(&sandbox), codes[i]);

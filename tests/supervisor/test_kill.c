@@ -195,9 +195,6 @@ Test(kill, a_keeper_that_a_tracer_holds_is_ended_with_its_tree)
 {
     if (getuid() != 0 || system("command -v gdb >/dev/null") != 0)
         cr_skip_test("this needs root and gdb");
-    if (g_str_has_suffix(g_getenv("SPR_TEST_PROGRAM") ?: "", "sanitized"))
-        cr_skip_test("with sanitizers on a loaded machine the next command is lost, 2 times of 10: "
-                     "not understood yet");
     g_autofree char *word = unique_word();
     g_auto(Ran) ran =
         run_marked(supervisor, "gdb --batch -ex 'shell echo held; sleep 100' -p $PPID 2>/dev/null",

@@ -72,6 +72,15 @@ static const struct {
      "mounts[0].source \"/nope\""},
     {"\"mounts\":[{\"type\":\"bind\",\"source\":\"/tmp\",\"target\":\"/x\"}]",
      "invalid mount config for type \"bind\": bind source path does not exist: /var/tmp", NULL},
+    {"\"volumes\":{\"/tmp\":\"/x\",\"/dev/null/x\":\"/y\"}", "stat /dev/null/x: not a directory",
+     "volumes[\"/dev/null/x\"] \"/y\""},
+    {"\"mounts\":[{\"type\":\"bind\",\"source\":\"/dev/null/x\",\"target\":\"/y\"}]",
+     "invalid mount config for type \"bind\": stat /dev/null/x: not a directory",
+     "mounts[0].source \"/dev/null/x\""},
+    {"\"volumes\":{\"/dev/null/x\":\"/y\"}",
+     RUNC_26 INIT "error mounting \"/dev/null/x\" to rootfs at \"/y\": create mount destination for "
+                  "/y mount: bind mount source stat: stat /dev/null/x: not a directory",
+     "volumes[\"/dev/null/x\"] \"/y\""},
     {"\"mounts\":[{\"type\":\"bind\",\"source\":\"/tmp\",\"target\":\"/x\",\"bindOptions\":{"
      "\"propagation\":\"rshared\"}}]",
      "path /tmp is mounted on / but it is not a shared mount",
@@ -170,6 +179,13 @@ Test(blame, keeps_the_engine_s_words_and_is_for_its_failures_alone)
     cr_expect(spr_error_is(error, SPR_E_INVALID_ARGUMENT, "option-refused"));
     cr_expect_eq(dkr_failure_status(error), 500);
     cr_expect_not(spr_error_extra(error)->flags & SPR_ERROR_RETRYABLE);
+    g_clear_error(&error);
+    dkr_failure_set(&error, 500, "stat /dev/null/x: not a directory", 33);
+    g_autoptr(DkrSandboxOptions) binds = parse("\"volumes\":{\"/dev/null/x\":\"/y\"}");
+    cr_assert(dkr_blame_option(binds, &error));
+    cr_expect_str_eq(error->message, "volumes[\"/dev/null/x\"] \"/y\": a part of that path is a "
+                                     "file, name another: the engine says: stat /dev/null/x: not "
+                                     "a directory");
     spr_fail(&other, SPR_E_IO, "broken", "gathering device information broke");
     cr_expect_not(dkr_blame_option(options, &other));
     cr_expect_str_eq(other->message, "gathering device information broke");

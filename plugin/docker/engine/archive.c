@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "engine/failure.h"
 
 #define IDLE_MS (30 * 1000)
 
@@ -11,14 +12,27 @@ static char *archive_path(const char *container, const char *path, const char *m
     return g_strdup_printf("/containers/%s/archive?path=%s%s", container, escaped, more);
 }
 
+/* An answer to HEAD has no body for the engine's words; that to the same GET has. */
+static bool fail_in_words(DkrClient *client, const char *url, const GError *why,
+                          const SprWait *wait, GError **error)
+{
+    DkrRequest request = {.method = "GET", .path = url};
+    g_autoptr(DkrReply) reply = NULL;
+    bool is_silent = dkr_failure_status(why) != 0 && dkr_failure_status(why) != 404;
+    if (!is_silent || dkr_client_open(client, &request, wait, &reply, error))
+        g_propagate_error(error, g_error_copy(why));
+    return false;
+}
+
 bool dkr_archive_size(DkrClient *client, const char *container, const char *path,
                       const SprWait *wait, guint64 *ret_size, GError **error)
 {
     g_autofree char *url = archive_path(container, path, "");
     DkrRequest request = {.method = "HEAD", .path = url};
     g_autoptr(DkrReply) reply = NULL;
-    if (!dkr_client_open(client, &request, wait, &reply, error))
-        return false;
+    g_autoptr(GError) why = NULL;
+    if (!dkr_client_open(client, &request, wait, &reply, &why))
+        return fail_in_words(client, url, why, wait, error);
     const char *stat = dkr_reply_header(reply, "x-docker-container-path-stat");
     gsize length = 0;
     g_autofree guchar *text = stat ? g_base64_decode(stat, &length) : NULL;
@@ -40,13 +54,14 @@ bool dkr_archive_get(DkrClient *client, const char *container, const char *path,
 }
 
 bool dkr_archive_put(DkrClient *client, const char *container, const char *directory,
-                     DkrBodyFn read_body, void *read_ctx, const SprWait *wait, GError **error)
+                     SprTarWriter *tar, const SprWait *wait, GError **error)
 {
     g_autofree char *url = archive_path(container, directory, "&noOverwriteDirNonDir=1");
     DkrRequest request = {.method = "PUT",
                           .path = url,
-                          .read_body = read_body,
-                          .read_ctx = read_ctx,
+                          .read_body = spr_tar_writer_read,
+                          .read_ctx = tar,
+                          .body_size = spr_tar_writer_size(tar),
                           .body_type = "application/x-tar",
                           .limit_ms = -1,
                           .idle_ms = IDLE_MS};

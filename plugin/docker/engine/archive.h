@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/tar.h"
 #include "engine/client.h"
 
 /* The size of what is at path (absolute), SPR_E_NOT_FOUND when nothing is. */
@@ -15,7 +16,7 @@ bool dkr_archive_size(DkrClient *client, const char *container, const char *path
 bool dkr_archive_get(DkrClient *client, const char *container, const char *path,
                      const SprWait *wait, DkrReply **ret_reply, GError **error);
 
-/* Unpacks the tar that read_body hands out into directory (absolute, must exist). A directory is
- * never replaced by a file. */
+/* Unpacks the tar into directory (absolute, must exist). A directory is never replaced by a file.
+ */
 bool dkr_archive_put(DkrClient *client, const char *container, const char *directory,
-                     DkrBodyFn read_body, void *read_ctx, const SprWait *wait, GError **error);
+                     SprTarWriter *tar, const SprWait *wait, GError **error);

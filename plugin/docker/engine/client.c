@@ -207,7 +207,10 @@ static void setup_body(DkrReply *reply, const DkrRequest *request)
         /* Engines leave a tar's padding unread and reset the connection behind a good answer. */
         curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
         add_header(reply, type);
-        add_header(reply, "Transfer-Encoding: chunked");
+        if (request->body_size == 0)
+            add_header(reply, "Transfer-Encoding: chunked");
+        else
+            curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->body_size);
     } else if (strcmp(request->method, "POST") == 0) {
         gsize length = request->body ? strlen(request->body) : 0;
         curl_easy_setopt(easy, CURLOPT_POST, 1L);

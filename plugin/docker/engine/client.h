@@ -40,6 +40,7 @@ typedef struct {
     const char *body;    /* JSON text, or NULL; wiped by its owner where it holds a secret */
     DkrBodyFn read_body; /* instead of body: a stream */
     void *read_ctx;
+    guint64 body_size;       /* of the stream; 0: not known, it goes in chunks */
     const char *body_type;   /* of the stream */
     gint64 limit_ms;         /* for all of it, 0: the endpoint's or 30 s, below 0: none */
     gint64 idle_ms;          /* without a byte either way, 0: none */

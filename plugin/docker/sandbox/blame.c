@@ -420,6 +420,7 @@ static const struct {
     {"host-gateway", find_extra_hosts},
     {"network", find_network},
     {"invalid reference format", find_image},
+    {"not a directory", find_source},
     {"not a directory", find_workdir},
     {"docker-init", find_init},
     {"exec: \"", find_program},
@@ -446,8 +447,11 @@ bool dkr_blame_option(const DkrSandboxOptions *options, GError **error)
         return false;
     g_autoptr(GError) why = g_steal_pointer(error);
     const char *reason = spr_error_extra(why)->reason;
+    const char *way = strstr(why->message, "not a directory")
+                          ? "a part of that path is a file, name another: "
+                          : "";
     spr_fail(error, why->code == SPR_E_INTERNAL ? SPR_E_INVALID_ARGUMENT : (SprErrorCode)why->code,
-             g_strv_contains(vague, reason) ? "option-refused" : reason, "%s: %s", option,
+             g_strv_contains(vague, reason) ? "option-refused" : reason, "%s: %s%s", option, way,
              why->message);
     spr_error_set_native(error, status);
     return true;

@@ -157,6 +157,24 @@ static bool check_cut(DkrCommandRun *run, const SprWait *wait, GError **error)
            !ended || fail_gone("stopped", error);
 }
 
+/* An engine passes over what it may not run, where execvp() goes on and tells of it in the end. So
+ * a shell looks along the path that the command has, with its eyes. Without a shell it stays
+ * unknown. */
+static bool stands_in_path(DkrCommandRun *run, const SprWait *wait)
+{
+    static const char script[] = "PATH=$PATH: IFS=:; set -f\n"
+                                 "for d in $PATH; do [ -e \"${d:-.}/$1\" ] && exit 0; done\n"
+                                 "exit 1\n";
+    const DkrCommand *c = run->command;
+    const char *const argv[] = {"/bin/sh", "-c", script, "sh", c->argv[0], NULL};
+    const DkrCommand look = {
+        .argv = argv, .env = c->env, .cwd = c->cwd, .user = c->user, .is_helper = true};
+    DkrCommandResult result;
+    return !c->is_helper && *c->argv[0] && !strchr(c->argv[0], '/') &&
+           dkr_command_run(run->context, run->container, &look, wait, &result, NULL) &&
+           result.exit_code == 0;
+}
+
 /* The start failed: the held text is the engine's, not the program's. */
 static bool finish_unstarted(DkrCommandRun *run, const SprWait *wait, GError **error)
 {
@@ -178,6 +196,11 @@ static bool finish_unstarted(DkrCommandRun *run, const SprWait *wait, GError **e
             g_error_free(why);
         }
         return false;
+    }
+    if (exit_code == 127 && stands_in_path(run, wait)) {
+        g_free(line);
+        line = g_strdup_printf("%s: permission denied\n", c->argv[0]);
+        exit_code = 126;
     }
     dkr_command_deliver(run, DKR_STREAM_ERR, (const guint8 *)line, strlen(line));
     run->result->exit_code = exit_code;

@@ -116,45 +116,92 @@ static bool fail_start(GError *why, GError **error)
     return false;
 }
 
-/* The keep-alive with nothing before it: the supervisor's own, or the image's sleep. */
-static bool is_sure_to_stay(const json_t *inspect)
+/* How it is known that the main process does not end at once. */
+typedef enum {
+    STAYS_FOR_SURE,  /* the keep-alive with nothing before it: the supervisor's own, or sleep */
+    STAYS_WHEN_SEEN, /* an entrypoint before it, which becomes it, as the supervisor can tell */
+    STAYS_PERHAPS
+} Stay;
+
+#define KEEP_ALIVE_WORDS 2
+
+static Stay stay_of(const json_t *inspect)
 {
     const char *path = text(inspect, "Path");
     json_t *args = json_object_get(inspect, "Args");
     size_t count = json_array_size(args);
-    const char *last = count > 0 ? json_string_value(json_array_get(args, count - 1)) : "";
-    return (strcmp(path, DKR_SUPERVISOR_PROGRAM) == 0 && strcmp(last, "--") == 0) ||
-           (strcmp(path, "sleep") == 0 && count == 1 && strcmp(last, "infinity") == 0);
+    const char *last = json_string_value(json_array_get(args, count - 1)) ?: "";
+    const char *before = json_string_value(json_array_get(args, count - 2)) ?: "";
+    if (strcmp(path, DKR_SUPERVISOR_PROGRAM) != 0)
+        return strcmp(path, "sleep") == 0 && count == 1 && strcmp(last, "infinity") == 0
+                   ? STAYS_FOR_SURE
+                   : STAYS_PERHAPS;
+    if (strcmp(last, "--") == 0)
+        return STAYS_FOR_SURE;
+    return strcmp(before, "sleep") == 0 && strcmp(last, "infinity") == 0 ? STAYS_WHEN_SEEN
+                                                                         : STAYS_PERHAPS;
 }
 
-bool dkr_connect_bring_up(const DkrContext *context, const json_t *inspect, const SprWait *wait,
-                          json_t **ret_inspect, GError **error)
+/* Until then, and what it is after that. */
+static bool watch(const DkrContext *context, const char *container, gint64 until_us,
+                  const SprWait *wait, json_t **ret_inspect, GError **error)
 {
-    const char *container = text(inspect, "Id");
-    json_auto_t *started = NULL;
-    GError *why = NULL;
+    gint64 left_ms = (until_us - g_get_monotonic_time()) / 1000;
     bool ended;
-    gint64 since_us = g_get_monotonic_time();
-    if (!dkr_container_start(context->client, container, wait, &why))
-        return fail_start(why, error);
-    gint64 took_ms = (g_get_monotonic_time() - since_us) / 1000;
-    if (!is_sure_to_stay(inspect) &&
-        !dkr_container_has_ended(context->client, container,
-                                 CLAMP(took_ms, WATCH_MS, WATCH_MOST_MS), wait, &ended, error))
+    json_auto_t *now = NULL;
+    if ((left_ms > 0 &&
+         !dkr_container_has_ended(context->client, container, left_ms, wait, &ended, error)) ||
+        !dkr_container_inspect(context->client, container, wait, &now, error) ||
+        !check_runs(context, now, wait, error))
         return false;
-    if (!dkr_container_inspect(context->client, container, wait, &started, error) ||
-        !check_runs(context, started, wait, error))
-        return false;
-    *ret_inspect = g_steal_pointer(&started);
+    *ret_inspect = g_steal_pointer(&now);
     return true;
 }
 
-void dkr_connect_warn(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, bool made_now)
+static void warn(const DkrContext *context, const DkrSandboxOptions *options, const json_t *inspect,
+                 bool made_now)
 {
     g_auto(GStrv) lines = dkr_warnings(options, inspect, made_now);
     for (char **line = lines; *line; line++)
         spr_log(&context->log, SPR_LOG_WARNING, "options", "%s", *line);
+}
+
+/* Of a container that was just started: whether it stays where that is not certain yet. */
+static bool check_stay(const DkrContext *context, const DkrLife *life, gint64 until_us,
+                       const SprWait *wait, GError **error)
+{
+    gint64 left_ms = (until_us - g_get_monotonic_time()) / 1000;
+    json_auto_t *later = NULL;
+    return (life->link && left_ms > 0 &&
+            dkr_link_main_rests(life->link, KEEP_ALIVE_WORDS, left_ms, wait)) ||
+           watch(context, life->container, until_us, wait, &later, error);
+}
+
+bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *options,
+                          const json_t *inspect, bool made_now, DkrLinkSocket *socket,
+                          const SprWait *wait, DkrLife **ret_life, GError **error)
+{
+    const char *container = text(inspect, "Id");
+    Stay stay = stay_of(inspect);
+    json_auto_t *started = NULL;
+    g_autoptr(DkrLife) life = NULL;
+    GError *why = NULL;
+    gint64 since_us = g_get_monotonic_time();
+    if (!dkr_container_start(context->client, container, wait, &why))
+        return fail_start(why, error);
+    gint64 now_us = g_get_monotonic_time();
+    gint64 until_us =
+        now_us + 1000 * CLAMP((now_us - since_us) / 1000, WATCH_MS, (gint64)WATCH_MOST_MS);
+    if (!watch(context, container, stay == STAYS_PERHAPS ? until_us : now_us, wait, &started,
+               error))
+        return false;
+    warn(context, options, started, made_now);
+    life = dkr_life_new(context, options, started, socket, wait, error);
+    if (!life || (stay == STAYS_WHEN_SEEN && !check_stay(context, life, until_us, wait, error)) ||
+        (life->link && !dkr_link_settle(life->link, wait, error)))
+        return false;
+    *ret_life = g_steal_pointer(&life);
+    return true;
 }
 
 bool dkr_connect_architecture(const DkrContext *context, const SprWait *wait,
@@ -231,17 +278,6 @@ static bool unpause(const DkrContext *context, const char *container, const SprW
     return false;
 }
 
-bool dkr_connect_begin_life(const DkrContext *context, const DkrSandboxOptions *options,
-                            const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
-                            DkrLife **ret_life, GError **error)
-{
-    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, socket, wait, error);
-    if (!life || (life->link && !dkr_link_settle(life->link, wait, error)))
-        return false;
-    *ret_life = g_steal_pointer(&life);
-    return true;
-}
-
 const char *dkr_connect_socket_of(const json_t *inspect)
 {
     const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
@@ -267,15 +303,15 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (!check_stuck(status, options->id, error) ||
         !check_stays(context, options->id, inspect, wait, error))
         return false;
-    if (starts) {
-        json_t *started;
-        if (!dkr_connect_bring_up(context, inspect, wait, &started, error))
-            return false;
-        json_decref(inspect);
-        inspect = started;
-    }
-    dkr_connect_warn(context, options, inspect, false);
-    return dkr_connect_begin_life(context, options, inspect, &socket, wait, ret_life, error);
+    if (starts)
+        return dkr_connect_bring_up(context, options, inspect, false, &socket, wait, ret_life,
+                                    error);
+    warn(context, options, inspect, false);
+    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, &socket, wait, error);
+    if (!life || (life->link && !dkr_link_settle(life->link, wait, error)))
+        return false;
+    *ret_life = g_steal_pointer(&life);
+    return true;
 }
 
 /* An engine lists a container some time before it knows it otherwise, and reserves its name even

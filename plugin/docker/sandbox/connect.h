@@ -22,20 +22,12 @@ bool dkr_connect_find(const DkrContext *context, const char *id, const SprWait *
 bool dkr_connect(const DkrContext *context, const DkrSandboxOptions *options, const SprWait *wait,
                  DkrLife **ret_life, GError **error);
 
-/* Starts the container that inspect is the engine's record of, and looks long enough to see a main
- * process that ends at once: SPR_E_NOT_READY, reason main-process-ended, with its code and last
- * output. */
-bool dkr_connect_bring_up(const DkrContext *context, const json_t *inspect, const SprWait *wait,
-                          json_t **ret_inspect, GError **error);
-
-/* Logs what the container has otherwise than the options say. */
-void dkr_connect_warn(const DkrContext *context, const DkrSandboxOptions *options,
-                      const json_t *inspect, bool made_now);
-
-/* The life of a container that was found running or was just started. */
-bool dkr_connect_begin_life(const DkrContext *context, const DkrSandboxOptions *options,
-                            const json_t *inspect, DkrLinkSocket *socket, const SprWait *wait,
-                            DkrLife **ret_life, GError **error);
+/* Starts the container that inspect is the engine's record of, warns of what it has otherwise than
+ * the options say, and looks long enough to see a main process that ends at once: SPR_E_NOT_READY,
+ * reason main-process-ended, with its code and last output. */
+bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *options,
+                          const json_t *inspect, bool made_now, DkrLinkSocket *socket,
+                          const SprWait *wait, DkrLife **ret_life, GError **error);
 
 /* The host's socket of its label, or NULL. */
 const char *dkr_connect_socket_of(const json_t *inspect);

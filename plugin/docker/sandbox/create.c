@@ -149,12 +149,8 @@ static bool create_container(const Attempt *a, char **ret_container, GError **er
 /* As main process the supervisor fails with the start when it is not there. */
 static bool start_once(const Attempt *a, const json_t *created, DkrLife **ret_life, GError **error)
 {
-    json_auto_t *inspect = NULL;
-    if (!dkr_connect_bring_up(a->context, created, a->wait, &inspect, error))
-        return false;
-    dkr_connect_warn(a->context, a->options, inspect, true);
-    return dkr_connect_begin_life(a->context, a->options, inspect, a->socket, a->wait, ret_life,
-                                  error);
+    return dkr_connect_bring_up(a->context, a->options, created, true, a->socket, a->wait, ret_life,
+                                error);
 }
 
 /* Engines name the program, or only what the kernel said of it. */

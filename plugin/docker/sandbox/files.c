@@ -6,6 +6,7 @@
 #include "engine/archive.h"
 #include "sandbox/files_own.h"
 #include "sandbox/script.h"
+#include "supervisor/client/files.h"
 
 #include <string.h>
 
@@ -177,8 +178,8 @@ bool dkr_file_put_temporary(const DkrVenue *venue, const DkrLife *life, const Dk
     g_autoptr(SprTarWriter) writer = NULL;
     return spr_tar_writer_new(strrchr(temporary, '/') + 1, &entry, meter_read, meter, &writer,
                               error) &&
-           dkr_archive_put(venue->context->client, life->container, facts->directory,
-                           spr_tar_writer_read, writer, wait, error);
+           dkr_archive_put(venue->context->client, life->container, facts->directory, writer, wait,
+                           error);
 }
 
 bool dkr_file_check_step(const GByteArray *output, int exit_code, GError **error)
@@ -229,6 +230,22 @@ static bool commit(const DkrVenue *venue, const DkrLife *life, const char *from,
     g_autofree char *size = g_strdup_printf("%" G_GUINT64_FORMAT, meter->count);
     const char *args[] = {from, to, size, mode, owner, NULL};
     return run_step(venue, life, dkr_file_commit_script, args, NULL, wait, error);
+}
+
+/* As commit() for what the archive API dressed already, without a shell; the supervisor's own way
+ * to replace a file does not make the kernel write it out first. */
+static bool take_place(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
+                       const char *temporary, const DkrFileMeter *meter, const SprWait *wait,
+                       GError **error)
+{
+    g_autoptr(SprSupervisor) supervisor = NULL;
+    const char *user;
+    if (venue->link && !dkr_venue_supervisor(venue, NULL, wait, &supervisor, &user, error))
+        return false;
+    if (!supervisor || !spr_files_can_replace(supervisor))
+        return commit(venue, life, temporary, facts->path, "", "", meter, wait, error);
+    return spr_files_replace(supervisor, facts->path, strrchr(temporary, '/') + 1, meter->count,
+                             wait, error);
 }
 
 /* Whether the file is there once the engine is done with a transfer that was broken off: asking
@@ -286,12 +303,14 @@ static bool replace(const DkrVenue *venue, const DkrLife *life, const DkrFileFac
 {
     bool by_archive = dkr_file_is_in_archive(life, facts) && meter->announced != G_MAXUINT64;
     g_autofree char *temporary = dkr_file_temporary(facts);
-    g_autofree char *mode_text = by_archive ? g_strdup("") : g_strdup_printf("%o", mode);
-    g_autofree char *owner = by_archive ? g_strdup("") : owner_to_restore(facts);
-    bool ok = by_archive
-                  ? dkr_file_put_temporary(venue, life, facts, temporary, mode, meter, wait, error)
-                  : stream_to(venue, life, temporary, meter, wait, error);
-    ok = ok && commit(venue, life, temporary, facts->path, mode_text, owner, meter, wait, error);
+    g_autofree char *mode_text = g_strdup_printf("%o", mode);
+    g_autofree char *owner = owner_to_restore(facts);
+    bool ok =
+        by_archive
+            ? dkr_file_put_temporary(venue, life, facts, temporary, mode, meter, wait, error) &&
+                  take_place(venue, life, facts, temporary, meter, wait, error)
+            : stream_to(venue, life, temporary, meter, wait, error) &&
+                  commit(venue, life, temporary, facts->path, mode_text, owner, meter, wait, error);
     if (!ok)
         dkr_file_remove_temporary(venue, life, temporary, by_archive, wait);
     return ok;
@@ -324,6 +343,15 @@ bool dkr_file_must_be_in_place(const DkrFileFacts *facts)
            (facts->kind == DKR_FILE_REGULAR && dkr_file_is_mount(facts->mountinfo, facts->path));
 }
 
+/* The supervisor's errors begin with its own path of the file. */
+static void name_file(GError **error, const DkrFileFacts *facts, const char *path)
+{
+    g_autofree char *own = g_strdup_printf("%s: ", facts->path);
+    if (!error || g_str_has_prefix((*error)->message, own))
+        return;
+    g_prefix_error(error, "%s: ", path);
+}
+
 bool dkr_file_write_probed(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                            const char *path, guint mode, guint64 size, const DkrSource *source,
                            const SprWait *wait, GError **error)
@@ -336,7 +364,7 @@ bool dkr_file_write_probed(const DkrVenue *venue, const DkrLife *life, const Dkr
     bool ok = in_place ? write_in_place(venue, life, facts, wanted, &meter, wait, error)
                        : replace(venue, life, facts, wanted, &meter, wait, error);
     if (!ok)
-        g_prefix_error(error, "%s: ", path);
+        name_file(error, facts, path);
     return ok;
 }
 

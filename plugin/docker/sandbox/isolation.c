@@ -56,6 +56,22 @@ bool dkr_isolation_check_info(const DkrSandboxOptions *options, const json_t *in
     return true;
 }
 
+/* An authorization plugin, or a proxy before the engine, that lets GET /info through to nobody.
+ * What may be no protection at all is not taken for one. */
+static bool fail_unknown(const DkrSandboxOptions *options, const GError *why, GError **error)
+{
+    gsize i = 0;
+    while (module_of(options->security_opt[i]) < 0)
+        i++;
+    g_autofree char *quoted = dkr_json_quote(options->security_opt[i]);
+    spr_fail(error, (SprErrorCode)why->code, "option-unconfirmed",
+             "securityOpt[%zu] %s: whether the engine's machine has %s, or would ignore it, is not "
+             "told: allow GET /info of the engine, or leave it out (%s)",
+             i, quoted, modules[module_of(options->security_opt[i])].name, why->message);
+    spr_error_set_native(error, dkr_failure_status(why));
+    return false;
+}
+
 bool dkr_isolation_check(const DkrContext *context, const DkrSandboxOptions *options,
                          const SprWait *wait, GError **error)
 {
@@ -69,6 +85,8 @@ bool dkr_isolation_check(const DkrContext *context, const DkrSandboxOptions *opt
         return true;
     if (dkr_client_json(context->client, &request, wait, &info, &why))
         return dkr_isolation_check_info(options, info, error);
+    if (dkr_failure_status(why) != 0)
+        return fail_unknown(options, why, error);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
 }

@@ -16,6 +16,8 @@
 #define ASK_MS 2000
 #define USERS_MOST 256    /* that are looked for */
 #define BOOT_LIMIT_MS 500 /* the engine says that the container runs: it dials within this */
+#define REST_STEP_US (10 * 1000)
+#define REST_TIMES 2 /* so often seen, a program is past its own beginning */
 
 /* The connection of one user. */
 typedef struct {
@@ -335,6 +337,24 @@ bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error)
     link->by_socket = true;
     g_mutex_unlock(&link->lock);
     return true;
+}
+
+bool dkr_link_main_rests(DkrLink *link, guint64 words, gint64 limit_ms, const SprWait *wait)
+{
+    g_autoptr(SprSupervisor) supervisor = NULL;
+    SprWait limited = spr_wait_within(wait, limit_ms);
+    guint64 now = 0;
+    int times = 0, ready;
+    if (!dkr_link_get(link, NULL, &limited, &supervisor, NULL) || !supervisor)
+        return false;
+    while (spr_supervisor_main_rest(supervisor, &limited, &now, NULL)) {
+        times = now == words ? times + 1 : 0;
+        if (times == REST_TIMES)
+            return true;
+        if (!spr_wait_poll(&limited, NULL, 0, g_get_monotonic_time() + REST_STEP_US, &ready, NULL))
+            return false;
+    }
+    return false;
 }
 
 static bool dial_again(void *ctx, SprSupervisor *shared, const SprWait *wait,

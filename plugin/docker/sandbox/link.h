@@ -45,6 +45,10 @@ void dkr_link_free(DkrLink *link);
  * there already. False where a socket is required and there is none. */
 bool dkr_link_settle(DkrLink *link, const SprWait *wait, GError **error);
 
+/* Whether the main process, whose supervisor is the container's, becomes the last words of what it
+ * was given, and rests, within limit_ms. */
+bool dkr_link_main_rests(DkrLink *link, guint64 words, gint64 limit_ms, const SprWait *wait);
+
 /* Why it is not used, or NULL: it is. g_free() it. */
 char *dkr_link_reason(DkrLink *link);
 

@@ -175,8 +175,7 @@ static bool put_program(const DkrContext *context, const char *container, const 
         if (!spr_tar_writer_prepend_directory(writer, folders->name, &folder, error))
             return false;
     }
-    return dkr_archive_put(context->client, container, directory, spr_tar_writer_read, writer, wait,
-                           error);
+    return dkr_archive_put(context->client, container, directory, writer, wait, error);
 }
 
 bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,

@@ -54,8 +54,7 @@ static bool make_directory(const DkrContext *context, const char *helper, const 
     g_autoptr(SprTarWriter) writer = NULL;
     set_owner(&entry, user);
     return spr_tar_writer_new(name, &entry, no_bytes, NULL, &writer, error) &&
-           dkr_archive_put(context->client, helper, parent, spr_tar_writer_read, writer, wait,
-                           error);
+           dkr_archive_put(context->client, helper, parent, writer, wait, error);
 }
 
 /* One step after the other, so that none that is there gets another owner or mode. */

@@ -307,6 +307,19 @@ bool spr_files_rename(SprSupervisor *supervisor, const char *from, const char *t
     return ask_plainly(supervisor, argv, NULL, NULL, NULL, NULL, wait, error);
 }
 
+bool spr_files_can_replace(SprSupervisor *supervisor)
+{
+    return spr_supervisor_info(supervisor)->features & SPR_WIRE_FEATURE_REPLACE;
+}
+
+bool spr_files_replace(SprSupervisor *supervisor, const char *path, const char *name, guint64 size,
+                       const SprWait *wait, GError **error)
+{
+    g_autofree char *text = g_strdup_printf("%" G_GUINT64_FORMAT, size);
+    const char *argv[] = {"replace", path, name, text, NULL};
+    return ask_plainly(supervisor, argv, NULL, NULL, NULL, NULL, wait, error);
+}
+
 static bool take_nothing(void *ctx, const SprFileEntry *entry)
 {
     return true;

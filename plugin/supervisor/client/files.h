@@ -49,6 +49,12 @@ bool spr_files_remove(SprSupervisor *supervisor, const char *path, guint flags, 
 bool spr_files_rename(SprSupervisor *supervisor, const char *from, const char *to,
                       const SprWait *wait, GError **error);
 
+/* The file name, written beside path by other means, takes its place if it has that size, as at the
+ * end of spr_files_write(); else it is removed. Only where spr_files_can_replace(). */
+bool spr_files_replace(SprSupervisor *supervisor, const char *path, const char *name, guint64 size,
+                       const SprWait *wait, GError **error);
+bool spr_files_can_replace(SprSupervisor *supervisor);
+
 /* SPR_E_UNSUPPORTED, reason "user-change", when the program may not become that user. */
 bool spr_files_check_user(SprSupervisor *supervisor, const char *user, const SprWait *wait,
                           GError **error);

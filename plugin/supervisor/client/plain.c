@@ -68,3 +68,13 @@ bool spr_supervisor_retire(SprSupervisor *supervisor, const SprWait *wait, guint
                         "the sandbox's supervisor is of a version that can't tell who uses it");
     return ask_plainly(supervisor, SPR_WIRE_RETIRE, NULL, 0, wait, &errno_value, ret_uses, error);
 }
+
+bool spr_supervisor_main_rest(SprSupervisor *supervisor, const SprWait *wait, guint64 *ret_words,
+                              GError **error)
+{
+    int errno_value;
+    if (!(spr_supervisor_info(supervisor)->features & SPR_WIRE_FEATURE_MAIN))
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-main",
+                        "the sandbox's supervisor is of a version that can't tell of its command");
+    return ask_plainly(supervisor, SPR_WIRE_MAIN, NULL, 0, wait, &errno_value, ret_words, error);
+}

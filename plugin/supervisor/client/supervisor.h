@@ -77,6 +77,12 @@ bool spr_supervisor_shutdown(SprSupervisor *supervisor, const SprWait *wait, GEr
 bool spr_supervisor_retire(SprSupervisor *supervisor, const SprWait *wait, guint64 *ret_uses,
                            GError **error);
 
+/* How many of the last words of the sandbox's main command are the whole command line of its
+ * process now, which sleeps; 0: none, it is still what stands before them, or something else.
+ * SPR_E_UNSUPPORTED when the program can't tell. */
+bool spr_supervisor_main_rest(SprSupervisor *supervisor, const SprWait *wait, guint64 *ret_words,
+                              GError **error);
+
 /* --------------------------------------------------------------------------- commands */
 
 typedef struct {

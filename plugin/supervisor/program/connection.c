@@ -1,7 +1,9 @@
 #include "connection.h"
 
 #include "command.h"
+#include "connection_own.h"
 #include "leftover.h"
+#include "main_child.h"
 #include "pool.h"
 #include "request.h"
 
@@ -10,7 +12,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -20,17 +21,11 @@
 
 #define MAX_CONNECTIONS 256
 #define IN_ROOM (2 * SPR_WIRE_MAX_PAYLOAD)
-#define OUT_DATA (256u * 1024) /* streams fill up to here, answers the rest */
-#define OUT_ROOM (OUT_DATA + SPR_WIRE_MAX_DATA + 64u * 1024)
-#define OUT_KEPT 65536u /* of its memory, by a connection with nothing to do */
-#define OUTPUT_PREFIX (SPR_WIRE_HEADER + 8)
-#define OUTPUT_ROOM (SPR_WIRE_MAX_DATA - OUTPUT_PREFIX) /* so that whole frames fill pages */
 #define LENT_PIPE (256 * 1024)
-#define SPLICE_LEAST 16384 /* for a frame to be worth two calls more */
 #define RETIRED_MS 5000
 #define FEATURES                                                                                   \
     (SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL | SPR_WIRE_FEATURE_INPUT |                     \
-     SPR_WIRE_FEATURE_VISIT)
+     SPR_WIRE_FEATURE_VISIT | SPR_WIRE_FEATURE_REPLACE | SPR_WIRE_FEATURE_MAIN)
 
 static struct {
     SupLink all;
@@ -56,164 +51,6 @@ static uint8_t *map(size_t size)
     madvise(at, size, MADV_DONTFORK);
     return at;
 }
-
-/* ------------------------------------------------------------------------------ output */
-
-static size_t pending(const SupConnection *connection)
-{
-    return connection->out_end - connection->out_start;
-}
-
-/* Room at the end of the buffer, made by moving when it is only split. */
-static uint8_t *make_room(SupConnection *connection, size_t size, size_t limit)
-{
-    if (connection->broken || pending(connection) + size > limit)
-        return NULL;
-    if (connection->out_end + size > OUT_ROOM) {
-        memmove(connection->out, connection->out + connection->out_start, pending(connection));
-        connection->out_end = pending(connection);
-        connection->out_start = 0;
-    }
-    return connection->out + connection->out_end;
-}
-
-static void advance(SupConnection *connection, size_t size)
-{
-    connection->out_end += size;
-    if (connection->out_end > connection->out_peak)
-        connection->out_peak = connection->out_end;
-}
-
-bool sup_connection_send(SupConnection *connection, SprWireHeader header, const void *payload)
-{
-    uint8_t *at = make_room(connection, SPR_WIRE_HEADER + header.size, OUT_ROOM);
-    if (!at)
-        return connection->broken;
-    spr_wire_put_header(at, header);
-    if (header.size > 0)
-        memcpy(at + SPR_WIRE_HEADER, payload, header.size);
-    advance(connection, SPR_WIRE_HEADER + header.size);
-    return true;
-}
-
-void sup_connection_answer(SupConnection *connection, SprWireHeader header, const void *payload)
-{
-    if (!sup_connection_send(connection, header, payload))
-        connection->broken = true;
-}
-
-void sup_connection_done(SupConnection *connection, uint32_t channel, int error, uint16_t flags,
-                         uint64_t value)
-{
-    uint8_t payload[16];
-    SprWireWriter w = {payload, sizeof payload, false};
-    spr_wire_put(&w, (uint32_t)error, 4);
-    spr_wire_put(&w, 0, 4);
-    spr_wire_put(&w, value, 8);
-    sup_connection_answer(
-        connection,
-        (SprWireHeader){
-            .size = sizeof payload, .channel = channel, .type = SPR_WIRE_DONE, .flags = flags},
-        payload);
-}
-
-uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room)
-{
-    uint8_t *at = NULL;
-    if (pending(connection) < OUT_DATA)
-        at = make_room(connection, OUTPUT_PREFIX + SPR_WIRE_MAX_DATA, OUT_ROOM);
-    if (!at) {
-        connection->blocked = true;
-        return NULL;
-    }
-    *room = OUTPUT_ROOM;
-    return at + OUTPUT_PREFIX;
-}
-
-static void put_output_head(uint8_t *at, uint32_t channel, uint8_t stream, uint16_t flags,
-                            uint64_t offset, size_t size)
-{
-    spr_wire_put_header(at, (SprWireHeader){.size = (uint32_t)size + 8,
-                                            .channel = channel,
-                                            .type = SPR_WIRE_OUTPUT,
-                                            .stream = stream,
-                                            .flags = flags});
-    SprWireWriter w = {at + SPR_WIRE_HEADER, 8, false};
-    spr_wire_put(&w, offset, 8);
-}
-
-void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
-                           uint16_t flags, uint64_t offset, size_t size)
-{
-    put_output_head(connection->out + connection->out_end, channel, stream, flags, offset, size);
-    advance(connection, OUTPUT_PREFIX + size);
-}
-
-/* What our output did not take of a frame that has begun. Who shares the pipe's name may have taken
- * some of it: then the frame is made whole with zeros. */
-static void copy_rest(SupConnection *connection, int pipe, size_t left)
-{
-    uint8_t *at = make_room(connection, left, OUT_ROOM);
-    size_t done = 0;
-    while (done < left) {
-        ssize_t n = read(pipe, at + done, left - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    memset(at + done, 0, left - done);
-    advance(connection, left);
-}
-
-size_t sup_connection_splice(SupConnection *connection, uint32_t channel, uint8_t stream,
-                             uint64_t offset, int pipe, uint64_t most)
-{
-    uint8_t head[OUTPUT_PREFIX];
-    int waiting;
-    if (!connection->output_is_pipe || connection->broken || pending(connection) > 0 ||
-        most < SPLICE_LEAST || ioctl(pipe, FIONREAD, &waiting) < 0 || waiting < SPLICE_LEAST)
-        return 0;
-    size_t size = (size_t)waiting < SPR_WIRE_MAX_DATA ? (size_t)waiting : SPR_WIRE_MAX_DATA;
-    size_t left = size = size < most ? size : (size_t)most;
-    put_output_head(head, channel, stream, 0, offset, size);
-    if (write(connection->output.fd, head, sizeof head) != sizeof head)
-        return 0; /* which a pipe takes as a whole or not at all */
-    while (left > 0) {
-        ssize_t n = splice(pipe, NULL, connection->output.fd, NULL, left, SPLICE_F_NONBLOCK);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        left -= (size_t)n;
-    }
-    if (left > 0)
-        copy_rest(connection, pipe, left);
-    return size;
-}
-
-static void write_out(SupConnection *connection)
-{
-    while (pending(connection) > 0) {
-        ssize_t n = write(connection->output.fd, connection->out + connection->out_start,
-                          pending(connection));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            connection->broken |= errno != EAGAIN;
-            return;
-        }
-        connection->out_start += (size_t)n;
-    }
-    connection->out_start = connection->out_end = 0;
-    if (connection->out_peak > OUT_KEPT && sup_list_is_empty(&connection->commands)) {
-        madvise(connection->out + OUT_KEPT, OUT_ROOM - OUT_KEPT, MADV_DONTNEED);
-        connection->out_peak = 0;
-    }
-}
-
-/* ------------------------------------------------------------------------------- input */
 
 /* nonce: behind the greeting of a connection that was dialed, else NULL. */
 static bool greet(SupConnection *connection, const uint8_t *nonce)
@@ -311,7 +148,7 @@ static bool shut_down(SupConnection *connection, uint32_t channel)
     bool may = !sup_server_has_main();
     sup_connection_done(connection, channel, may ? 0 : EPERM, 0, 0);
     if (may) {
-        write_out(connection);
+        sup_connection_write(connection);
         sup_server_stop(0);
     }
     return true;
@@ -360,6 +197,9 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
         return shut_down(connection, header.channel);
     case SPR_WIRE_RETIRE:
         return retire(connection, header.channel);
+    case SPR_WIRE_MAIN:
+        sup_connection_done(connection, header.channel, 0, 0, sup_main_rest());
+        return true;
     case SPR_WIRE_DIAL:
         return dial(connection, header.channel, &r);
     case SPR_WIRE_DISCARD:
@@ -401,7 +241,8 @@ static bool is_allowed_size(const SupConnection *connection, SprWireHeader heade
 static void serve_input(SupConnection *connection)
 {
     size_t at = 0;
-    while (!connection->broken && !connection->closing && pending(connection) <= OUT_DATA) {
+    while (!connection->broken && !connection->closing &&
+           sup_connection_pending(connection) <= SUP_OUT_DATA) {
         size_t left = connection->in_size - at;
         if (left < SPR_WIRE_HEADER)
             break;
@@ -421,7 +262,7 @@ static void serve_input(SupConnection *connection)
         forget_frame(connection->in + at, header);
         at += SPR_WIRE_HEADER + header.size;
     }
-    connection->blocked |= pending(connection) > OUT_DATA;
+    connection->blocked |= sup_connection_pending(connection) > SUP_OUT_DATA;
     if (at > 0) {
         connection->in_size -= at;
         memmove(connection->in, connection->in + at, connection->in_size);
@@ -523,7 +364,7 @@ static void connection_free(SupConnection *connection)
     if (connection->in)
         munmap(connection->in, connection->in_room);
     if (connection->out)
-        munmap(connection->out, OUT_ROOM);
+        munmap(connection->out, SUP_OUT_ROOM);
     free(connection);
 }
 
@@ -542,7 +383,7 @@ static SupConnection *connection_new(int fd)
         connection->given[i] = -1;
     connection->in = map(IN_ROOM);
     connection->in_room = IN_ROOM;
-    connection->out = map(OUT_ROOM);
+    connection->out = map(SUP_OUT_ROOM);
     sup_list_init(&connection->commands);
     sup_list_init(&connection->requests);
     if (connections.count >= MAX_CONNECTIONS || !connection->in || !connection->out ||
@@ -578,7 +419,7 @@ int sup_connection_dial(const char *path, const uint8_t nonce[SPR_WIRE_NONCE])
         return ENOMEM;
     connection->dialed = true;
     greet(connection, nonce);
-    write_out(connection);
+    sup_connection_write(connection);
     return 0;
 }
 
@@ -596,20 +437,22 @@ static void connection_close(SupConnection *connection)
  * one fast stream does not keep the loop from everybody else. */
 static void flush(SupConnection *connection)
 {
-    write_out(connection);
-    if (connection->blocked && !connection->broken && pending(connection) < OUT_DATA / 2) {
+    sup_connection_write(connection);
+    if (connection->blocked && !connection->broken &&
+        sup_connection_pending(connection) < SUP_OUT_DATA / 2) {
         connection->blocked = false;
         sup_commands_resume(connection);
         sup_requests_resume(connection);
         serve_input(connection);
-        write_out(connection);
+        sup_connection_write(connection);
     }
-    bool full = pending(connection) > OUT_DATA || connection->in_size == connection->in_room;
-    bool waits = pending(connection) > 0 || connection->blocked;
+    bool full = sup_connection_pending(connection) > SUP_OUT_DATA ||
+                connection->in_size == connection->in_room;
+    bool waits = sup_connection_pending(connection) > 0 || connection->blocked;
     connection->broken |=
         !sup_watch_set(&connection->input, full || connection->closing ? 0 : EPOLLIN) ||
         !sup_watch_set(&connection->output, waits ? EPOLLOUT : 0) ||
-        (connection->closing && pending(connection) == 0);
+        (connection->closing && sup_connection_pending(connection) == 0);
 }
 
 /* True when serving one gave something to another that had its turn before. */
@@ -618,14 +461,15 @@ static bool flush_all(void)
     for (SupLink *at = connections.all.next, *next; at != &connections.all; at = next) {
         next = at->next;
         SupConnection *connection = SUP_CONTAINER(SupConnection, link, at);
-        if (!connection->broken && (pending(connection) > 0 || connection->blocked))
+        if (!connection->broken && (sup_connection_pending(connection) > 0 || connection->blocked))
             flush(connection);
         if (connection->broken)
             connection_close(connection);
     }
     for (SupLink *at = connections.all.next; at != &connections.all; at = at->next) {
         SupConnection *connection = SUP_CONTAINER(SupConnection, link, at);
-        if (connection->broken || (pending(connection) > 0 && connection->output.events == 0))
+        if (connection->broken ||
+            (sup_connection_pending(connection) > 0 && connection->output.events == 0))
             return true;
     }
     return false;

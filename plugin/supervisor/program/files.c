@@ -215,6 +215,13 @@ static int do_write(char *const argv[])
     return error;
 }
 
+static int do_replace(char *const argv[])
+{
+    int code = finish(sup_filewrite_replace(argv[1], argv[2], number(argv[3])), "", true);
+    sup_filewrite_free_replaced();
+    return code;
+}
+
 static int do_put(char *const argv[])
 {
     const char *where;
@@ -230,6 +237,7 @@ static const struct {
     {"read", 3, do_read},     {"write", 0, do_write}, {"stat", 2, do_stat},
     {"list", 2, do_list},     {"mkdir", 3, do_mkdir}, {"remove", 2, do_remove},
     {"rename", 2, do_rename}, {"get", 1, do_get},     {"put", 1, do_put},
+    {"replace", 3, do_replace},
 };
 
 int sup_files_serve(char *const argv[], int in, int out)

@@ -226,15 +226,19 @@ void sup_filewrite_free_replaced(void)
     sup_close(&replaced);
 }
 
-int sup_filewrite_begin(SupFileWrite *file, const char *path, mode_t mode)
+static int look_up(SupFileWrite *file, const char *path)
 {
     file->directory = file->fd = file->old = -1;
     file->temporary[0] = '\0';
     file->exists = file->keep_old = file->slow_to_free = false;
     sup_filewrite_free_replaced();
     int error = resolve(file, path);
-    if (error == 0)
-        error = examine(file);
+    return error == 0 ? examine(file) : error;
+}
+
+int sup_filewrite_begin(SupFileWrite *file, const char *path, mode_t mode)
+{
+    int error = look_up(file, path);
     file->mode = mode ? mode : file->exists ? file->was.st_mode & 07777 : 0644;
     if (error == 0)
         error = open_target(file);
@@ -338,7 +342,7 @@ static void hold_replaced(const SupFileWrite *file)
 
 int sup_filewrite_commit(SupFileWrite *file)
 {
-    int error = close_checked(&file->fd);
+    int error = file->fd < 0 ? 0 : close_checked(&file->fd);
     hold_replaced(file);
     if (error == 0 && file->temporary[0]) {
         bool renamed = !file->keep_old && replace(file);
@@ -349,5 +353,21 @@ int sup_filewrite_commit(SupFileWrite *file)
             error = refused && file->exists ? copy_into_old(file) : errno;
     }
     sup_filewrite_abort(file);
+    return error;
+}
+
+int sup_filewrite_replace(const char *path, const char *name, uint64_t size)
+{
+    SupFileWrite file;
+    struct stat st;
+    int error = look_up(&file, path);
+    snprintf(file.temporary, sizeof file.temporary, "%s", name);
+    if (error == 0 && fstatat(file.directory, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        error = errno;
+    if (error == 0 && (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != size))
+        error = EIO;
+    if (error == 0)
+        return sup_filewrite_commit(&file);
+    sup_filewrite_abort(&file);
     return error;
 }

@@ -41,6 +41,10 @@ int sup_filewrite_take(int fd);
 /* The file gets its name; 0 or an errno. */
 int sup_filewrite_commit(SupFileWrite *file);
 
+/* The file name, which somebody wrote beside path and dressed, takes path's place if it has that
+ * size; else it is removed. 0 or an errno. */
+int sup_filewrite_replace(const char *path, const char *name, uint64_t size);
+
 /* What the last one took the place of may still be held: after the answer, lets go of it. */
 void sup_filewrite_free_replaced(void);
 

@@ -5,12 +5,17 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* 0, or the exit code of a shell for what could not be started, told on stderr. */
 int sup_main_start(char *const argv[]);
 
 bool sup_main_is_there(void);
+
+/* An entrypoint that hands on to what follows it has become that: how many of the last words of
+ * argv are the whole command line of the main process now, and it sleeps. 0: none. */
+uint64_t sup_main_rest(void);
 
 /* A child that is no keeper has ended. */
 void sup_main_ended(pid_t pid, bool exited, int status);

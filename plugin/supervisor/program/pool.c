@@ -85,14 +85,15 @@ static void on_message(SupKeeper *keeper, const SupMessage *message)
     bool over = message->flags & SUP_GONE || message->type == SUP_FAILED;
     if (over) {
         keeper->command = NULL;
-        pool.n_starting++;
+        pool.n_starting += !keeper->ended;
     }
     sup_command_message(command, message);
     if (over && keeper->launch->used > WIPE_BEYOND)
         madvise(keeper->launch, SUP_REGION_SIZE, MADV_REMOVE);
 }
 
-/* Three descriptors, or none when we had no room for them all: then it is no use and has to end. */
+/* Three descriptors, or none when we had no room for them all: then it is no use and has to end.
+ * One that was held until we ended it may say that it is ready before it dies of that. */
 static bool take_stdio(SupKeeper *keeper, struct msghdr *msg)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -100,7 +101,7 @@ static bool take_stdio(SupKeeper *keeper, struct msghdr *msg)
     size_t size = c && c->cmsg_type == SCM_RIGHTS ? c->cmsg_len - CMSG_LEN(0) : 0;
     if (size > 0)
         memcpy(fds, CMSG_DATA(c), size < sizeof fds ? size : sizeof fds);
-    if (size == sizeof fds) {
+    if (size == sizeof fds && !keeper->ended) {
         become_idle(keeper, fds);
         return true;
     }
@@ -201,7 +202,7 @@ static SupKeeper *wait_for_idle(void)
         return NULL;
     for (SupLink *at = pool.busy.next; !keeper && at != &pool.busy; at = at->next) {
         SupKeeper *one = SUP_CONTAINER(SupKeeper, link, at);
-        if (!one->command)
+        if (!one->command && !one->ended)
             keeper = one;
     }
     bool ready = false;
@@ -314,6 +315,7 @@ bool sup_keeper_end(SupKeeper *keeper)
     SupTree tree = {.root = keeper->pid, .leader = keeper->launch->leader};
     bool sure = sup_tree_kill(&tree, nap_instead);
     kill(keeper->pid, SIGKILL);
+    keeper->ended = true;
     return sure;
 }
 

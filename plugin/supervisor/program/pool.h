@@ -17,6 +17,7 @@ typedef struct {
     SupLaunch *launch;
     int stdio[3]; /* the server's ends of the next command's pipes; the taker makes them its own */
     struct SupCommand *command;
+    bool ended; /* by us: whatever it still says, it is no use */
 } SupKeeper;
 
 void sup_pool_init(void);

@@ -50,27 +50,37 @@ static bool parse_stat(char *text, Process *process)
     return true;
 }
 
-/* The start of /proc/PID/FILE, NUL-terminated. */
-static bool read_file(pid_t pid, const char *file, char *text, size_t room)
+/* The start of /proc/PID/FILE, NUL-terminated: how many bytes, 0 where there is nothing. */
+static size_t read_file(pid_t pid, const char *file, char *text, size_t room)
 {
     char path[32];
     snprintf(path, sizeof path, "%d/%s", (int)pid, file);
     int fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return 0;
     ssize_t n = read(fd, text, room - 1);
     close(fd);
     if (n <= 0)
-        return false;
+        return 0;
     text[n] = '\0';
-    return true;
+    return (size_t)n;
 }
 
 static bool read_stat(const char *name, Process *process)
 {
     char text[512];
     process->pid = (pid_t)atoi(name);
-    return read_file(process->pid, "stat", text, sizeof text) && parse_stat(text, process);
+    return read_file(process->pid, "stat", text, sizeof text) > 0 && parse_stat(text, process);
+}
+
+size_t sup_tree_sleeper(pid_t pid, char *words, size_t room)
+{
+    char name[16];
+    Process process;
+    snprintf(name, sizeof name, "%d", (int)pid);
+    return read_stat(name, &process) && process.state == 'S'
+               ? read_file(pid, "cmdline", words, room)
+               : 0;
 }
 
 /* "Max realtime timeout SOFT HARD us" */

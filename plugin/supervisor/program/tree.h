@@ -13,6 +13,10 @@
  * groups can be reached. */
 void sup_tree_open(void);
 
+/* The command line of a process that sleeps, each word with its NUL: how many bytes; 0 for one that
+ * does not, or where it can't be seen. */
+size_t sup_tree_sleeper(pid_t pid, char *words, size_t room);
+
 /* A mark that every process started from now on inherits and that an unprivileged one can't raise
  * again: a hard RLIMIT_RTTIME so high that it means nothing. Unlike parents, sessions and
  * environments it outlives the keeper. False where it can't be set or seen. */

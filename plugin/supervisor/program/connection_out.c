@@ -1,0 +1,169 @@
+/* What goes out on a connection. */
+#include "connection_own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define OUT_KEPT 65536u /* of its memory, by a connection with nothing to do */
+#define OUTPUT_PREFIX (SPR_WIRE_HEADER + 8)
+#define OUTPUT_ROOM (SPR_WIRE_MAX_DATA - OUTPUT_PREFIX) /* so that whole frames fill pages */
+#define SPLICE_LEAST 16384                              /* for a frame to be worth two calls more */
+
+size_t sup_connection_pending(const SupConnection *connection)
+{
+    return connection->out_end - connection->out_start;
+}
+
+/* Room at the end of the buffer, made by moving when it is only split. */
+static uint8_t *make_room(SupConnection *connection, size_t size, size_t limit)
+{
+    if (connection->broken || sup_connection_pending(connection) + size > limit)
+        return NULL;
+    if (connection->out_end + size > SUP_OUT_ROOM) {
+        memmove(connection->out, connection->out + connection->out_start,
+                sup_connection_pending(connection));
+        connection->out_end = sup_connection_pending(connection);
+        connection->out_start = 0;
+    }
+    return connection->out + connection->out_end;
+}
+
+static void advance(SupConnection *connection, size_t size)
+{
+    connection->out_end += size;
+    if (connection->out_end > connection->out_peak)
+        connection->out_peak = connection->out_end;
+}
+
+bool sup_connection_send(SupConnection *connection, SprWireHeader header, const void *payload)
+{
+    uint8_t *at = make_room(connection, SPR_WIRE_HEADER + header.size, SUP_OUT_ROOM);
+    if (!at)
+        return connection->broken;
+    spr_wire_put_header(at, header);
+    if (header.size > 0)
+        memcpy(at + SPR_WIRE_HEADER, payload, header.size);
+    advance(connection, SPR_WIRE_HEADER + header.size);
+    return true;
+}
+
+void sup_connection_answer(SupConnection *connection, SprWireHeader header, const void *payload)
+{
+    if (!sup_connection_send(connection, header, payload))
+        connection->broken = true;
+}
+
+void sup_connection_done(SupConnection *connection, uint32_t channel, int error, uint16_t flags,
+                         uint64_t value)
+{
+    uint8_t payload[16];
+    SprWireWriter w = {payload, sizeof payload, false};
+    spr_wire_put(&w, (uint32_t)error, 4);
+    spr_wire_put(&w, 0, 4);
+    spr_wire_put(&w, value, 8);
+    sup_connection_answer(
+        connection,
+        (SprWireHeader){
+            .size = sizeof payload, .channel = channel, .type = SPR_WIRE_DONE, .flags = flags},
+        payload);
+}
+
+uint8_t *sup_connection_reserve(SupConnection *connection, size_t *room)
+{
+    uint8_t *at = NULL;
+    if (sup_connection_pending(connection) < SUP_OUT_DATA)
+        at = make_room(connection, OUTPUT_PREFIX + SPR_WIRE_MAX_DATA, SUP_OUT_ROOM);
+    if (!at) {
+        connection->blocked = true;
+        return NULL;
+    }
+    *room = OUTPUT_ROOM;
+    return at + OUTPUT_PREFIX;
+}
+
+static void put_output_head(uint8_t *at, uint32_t channel, uint8_t stream, uint16_t flags,
+                            uint64_t offset, size_t size)
+{
+    spr_wire_put_header(at, (SprWireHeader){.size = (uint32_t)size + 8,
+                                            .channel = channel,
+                                            .type = SPR_WIRE_OUTPUT,
+                                            .stream = stream,
+                                            .flags = flags});
+    SprWireWriter w = {at + SPR_WIRE_HEADER, 8, false};
+    spr_wire_put(&w, offset, 8);
+}
+
+void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t stream,
+                           uint16_t flags, uint64_t offset, size_t size)
+{
+    put_output_head(connection->out + connection->out_end, channel, stream, flags, offset, size);
+    advance(connection, OUTPUT_PREFIX + size);
+}
+
+/* What our output did not take of a frame that has begun. Who shares the pipe's name may have taken
+ * some of it: then the frame is made whole with zeros. */
+static void copy_rest(SupConnection *connection, int pipe, size_t left)
+{
+    uint8_t *at = make_room(connection, left, SUP_OUT_ROOM);
+    size_t done = 0;
+    while (done < left) {
+        ssize_t n = read(pipe, at + done, left - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    memset(at + done, 0, left - done);
+    advance(connection, left);
+}
+
+size_t sup_connection_splice(SupConnection *connection, uint32_t channel, uint8_t stream,
+                             uint64_t offset, int pipe, uint64_t most)
+{
+    uint8_t head[OUTPUT_PREFIX];
+    int waiting;
+    if (!connection->output_is_pipe || connection->broken ||
+        sup_connection_pending(connection) > 0 || most < SPLICE_LEAST ||
+        ioctl(pipe, FIONREAD, &waiting) < 0 || waiting < SPLICE_LEAST)
+        return 0;
+    size_t size = (size_t)waiting < SPR_WIRE_MAX_DATA ? (size_t)waiting : SPR_WIRE_MAX_DATA;
+    size_t left = size = size < most ? size : (size_t)most;
+    put_output_head(head, channel, stream, 0, offset, size);
+    if (write(connection->output.fd, head, sizeof head) != sizeof head)
+        return 0; /* which a pipe takes as a whole or not at all */
+    while (left > 0) {
+        ssize_t n = splice(pipe, NULL, connection->output.fd, NULL, left, SPLICE_F_NONBLOCK);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        left -= (size_t)n;
+    }
+    if (left > 0)
+        copy_rest(connection, pipe, left);
+    return size;
+}
+
+void sup_connection_write(SupConnection *connection)
+{
+    while (sup_connection_pending(connection) > 0) {
+        ssize_t n = write(connection->output.fd, connection->out + connection->out_start,
+                          sup_connection_pending(connection));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            connection->broken |= errno != EAGAIN;
+            return;
+        }
+        connection->out_start += (size_t)n;
+    }
+    connection->out_start = connection->out_end = 0;
+    if (connection->out_peak > OUT_KEPT && sup_list_is_empty(&connection->commands)) {
+        madvise(connection->out + OUT_KEPT, SUP_OUT_ROOM - OUT_KEPT, MADV_DONTNEED);
+        connection->out_peak = 0;
+    }
+}
