@@ -108,10 +108,8 @@ void dkr_file_write_batch(const DkrContext *context, const DkrLife *life, DkrFil
         fail_unsupervised(&files[i].failure);
 }
 
-bool dkr_file_write_large(const DkrContext *context, const DkrLife *life, const char *path,
-                          guint mode, guint64 size, const DkrSource *source, const SprWait *wait,
-                          bool *ret_done, GError **error)
+bool dkr_file_write_large(const DkrContext *context, const DkrLife *life, SprSupervisor *supervisor,
+                          DkrFileWrite *file, const SprWait *wait)
 {
-    *ret_done = false;
-    return true;
+    return false;
 }

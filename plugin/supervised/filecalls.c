@@ -188,7 +188,6 @@ bool dkr_files_write(const DkrContext *context, const DkrLife *life, DkrFileWrit
                      gsize count, const SprWait *wait, GError **error)
 {
     g_auto(Call) call = {0};
-    bool done = false;
     if (count == 0)
         return true;
     if (!begin(&call, context, life, NULL, wait, error))
@@ -199,11 +198,10 @@ bool dkr_files_write(const DkrContext *context, const DkrLife *life, DkrFileWrit
         dkr_file_write_batch(context, life, files, count, wait);
         return judge(files, count, error);
     }
-    if (count == 1 && !call.is_own &&
-        !dkr_file_write_large(context, life, files->path, files->mode, files->size, &files->source,
-                              wait, &done, &files->failure))
-        return judge(files, count, error);
-    call.is_clean = done || write_supervised(&call, files, count, error);
+    bool is_done = count == 1 && !call.is_own &&
+                   dkr_file_write_large(context, life, call.supervisor, files, wait);
+    call.is_clean =
+        is_done ? judge(files, count, error) : write_supervised(&call, files, count, error);
     return call.is_clean;
 }
 

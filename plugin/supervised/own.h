@@ -9,6 +9,7 @@
 #include "options/common.h"
 #include "supervised/command.h"
 #include "supervised/transfers.h"
+#include "supervisor/client/supervisor.h"
 
 typedef struct DkrContext DkrContext; /* of one open provider */
 typedef struct DkrLife DkrLife;       /* a sandbox that runs, until it ends */
@@ -79,9 +80,8 @@ bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *p
 void dkr_file_write_batch(const DkrContext *context, const DkrLife *life, DkrFileWrite *files,
                           gsize count, const SprWait *wait);
 
-/* The same for a large file, whose size is UINT64_MAX when unknown, beside a supervisor whose
- * connection is shared, where it is sooner there so; elsewhere *ret_done is false and nothing was
- * taken from source. */
-bool dkr_file_write_large(const DkrContext *context, const DkrLife *life, const char *path,
-                          guint mode, guint64 size, const DkrSource *source, const SprWait *wait,
-                          bool *ret_done, GError **error);
+/* The same for a file, whose size is UINT64_MAX when unknown, beside a supervisor whose connection
+ * is shared, where it is large and sooner there so; elsewhere it is false, and nothing was taken
+ * from its source. */
+bool dkr_file_write_large(const DkrContext *context, const DkrLife *life, SprSupervisor *supervisor,
+                          DkrFileWrite *file, const SprWait *wait);

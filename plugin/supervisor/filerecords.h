@@ -8,6 +8,7 @@
  *   mkdir PATH MODE FLAGS     END
  *   remove PATH FLAGS         END
  *   rename FROM TO            END
+ *   locate PATH               ENTRY, END; see sup_filewrite_locate()
  *   replace PATH NAME SIZE    END; see sup_filewrite_replace()
  *   get PATH                  ENTRY and its bytes for each, END
  *   write                     takes FILE items, END; STATUS for each, END

@@ -31,7 +31,7 @@
                                                    */
 #define SPR_WIRE_FEATURE_INPUT (UINT64_C(1) << 2) /* on what it dialed, SPR_WIRE_RUN_INPUT */
 #define SPR_WIRE_FEATURE_VISIT (UINT64_C(1) << 3) /* S: RETIRE. C: it only visits: is no use */
-#define SPR_WIRE_FEATURE_REPLACE (UINT64_C(1) << 4) /* replace of filerecords.h */
+#define SPR_WIRE_FEATURE_REPLACE (UINT64_C(1) << 4) /* locate and replace of filerecords.h */
 #define SPR_WIRE_FEATURE_MAIN (UINT64_C(1) << 5)    /* MAIN */
 
 /* "C:" is sent by the client, "S:" by the server. Types below 64 open or use a channel; an

@@ -191,6 +191,30 @@ Test(files, one_written_beside_another_takes_its_place_if_it_is_whole)
     sh("[ \"$(cat fresh)\" = more ] && [ $(ls -A | wc -l) = 4 ]");
 }
 
+static bool note_place(void *ctx, const SprFileEntry *entry)
+{
+    g_string_printf(ctx, "%s %o %u:%u %" G_GUINT64_FORMAT, entry->path, entry->mode, entry->uid,
+                    entry->gid, entry->size);
+    return true;
+}
+
+Test(files, where_one_belongs_is_told_without_links_and_with_what_it_keeps)
+{
+    g_autoptr(GString) place = g_string_new(NULL);
+    GError *error = NULL;
+    sh("mkdir real && ln -s real dir && echo old >real/f && chown 12:34 real/f && "
+       "chmod 4751 real/f && ln -s dir/f link");
+    cr_assert(spr_files_locate(supervisor, in("link"), note_place, place, &patient, NULL));
+    cr_expect_str_eq(place->str, g_strconcat(in("real/f"), " 4751 12:34 4", NULL));
+    cr_assert(spr_files_locate(supervisor, in("dir/a/b"), note_place, place, &patient, NULL));
+    cr_expect_str_eq(place->str, g_strconcat(in("real/a/b"), " 644 0:0 0", NULL));
+    sh("[ -d real/a ] && [ ! -e real/a/b ]");
+    spr_files_locate(supervisor, in("real"), note_place, place, &patient, &error);
+    expect_failure(g_steal_pointer(&error), SPR_E_INVALID_ARGUMENT, "is-directory", "real");
+    spr_files_locate(supervisor, "/proc/self/comm", note_place, place, &patient, &error);
+    expect_failure(error, SPR_E_DENIED, NULL, "/proc");
+}
+
 /* ------------------------------------------------------------------------- breaking off */
 
 Test(files, a_write_that_breaks_off_leaves_the_old_file_alone)

@@ -6,15 +6,12 @@
 #include "engine/archive.h"
 #include "sandbox/files_own.h"
 #include "sandbox/script.h"
-#include "supervisor/client/files.h"
 
 #include <string.h>
 
 #define CLEANUP_LIMIT_MS (30 * 1000)
 #define CLEANUP_TRIES 5
 #define DEFAULT_MODE 0644
-#define LARGE_SIZE (16u << 20)
-#define LARGE_API_MINOR 45
 
 static bool probe(const DkrVenue *venue, const DkrLife *life, const char *path, const char *how,
                   const SprWait *wait, DkrFileFacts *ret_facts, GError **error)
@@ -232,22 +229,6 @@ static bool commit(const DkrVenue *venue, const DkrLife *life, const char *from,
     return run_step(venue, life, dkr_file_commit_script, args, NULL, wait, error);
 }
 
-/* As commit() for what the archive API dressed already, without a shell; the supervisor's own way
- * to replace a file does not make the kernel write it out first. */
-static bool take_place(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
-                       const char *temporary, const DkrFileMeter *meter, const SprWait *wait,
-                       GError **error)
-{
-    g_autoptr(SprSupervisor) supervisor = NULL;
-    const char *user;
-    if (venue->link && !dkr_venue_supervisor(venue, NULL, wait, &supervisor, &user, error))
-        return false;
-    if (!supervisor || !spr_files_can_replace(supervisor))
-        return commit(venue, life, temporary, facts->path, "", "", meter, wait, error);
-    return spr_files_replace(supervisor, facts->path, strrchr(temporary, '/') + 1, meter->count,
-                             wait, error);
-}
-
 /* Whether the file is there once the engine is done with a transfer that was broken off: asking
  * waits for the container's lock. */
 static bool is_there(const DkrVenue *venue, const char *path, const SprWait *wait)
@@ -303,14 +284,12 @@ static bool replace(const DkrVenue *venue, const DkrLife *life, const DkrFileFac
 {
     bool by_archive = dkr_file_is_in_archive(life, facts) && meter->announced != G_MAXUINT64;
     g_autofree char *temporary = dkr_file_temporary(facts);
-    g_autofree char *mode_text = g_strdup_printf("%o", mode);
-    g_autofree char *owner = owner_to_restore(facts);
-    bool ok =
-        by_archive
-            ? dkr_file_put_temporary(venue, life, facts, temporary, mode, meter, wait, error) &&
-                  take_place(venue, life, facts, temporary, meter, wait, error)
-            : stream_to(venue, life, temporary, meter, wait, error) &&
-                  commit(venue, life, temporary, facts->path, mode_text, owner, meter, wait, error);
+    g_autofree char *mode_text = by_archive ? g_strdup("") : g_strdup_printf("%o", mode);
+    g_autofree char *owner = by_archive ? g_strdup("") : owner_to_restore(facts);
+    bool ok = by_archive
+                  ? dkr_file_put_temporary(venue, life, facts, temporary, mode, meter, wait, error)
+                  : stream_to(venue, life, temporary, meter, wait, error);
+    ok = ok && commit(venue, life, temporary, facts->path, mode_text, owner, meter, wait, error);
     if (!ok)
         dkr_file_remove_temporary(venue, life, temporary, by_archive, wait);
     return ok;
@@ -343,15 +322,6 @@ bool dkr_file_must_be_in_place(const DkrFileFacts *facts)
            (facts->kind == DKR_FILE_REGULAR && dkr_file_is_mount(facts->mountinfo, facts->path));
 }
 
-/* The supervisor's errors begin with its own path of the file. */
-static void name_file(GError **error, const DkrFileFacts *facts, const char *path)
-{
-    g_autofree char *own = g_strdup_printf("%s: ", facts->path);
-    if (!error || g_str_has_prefix((*error)->message, own))
-        return;
-    g_prefix_error(error, "%s: ", path);
-}
-
 bool dkr_file_write_probed(const DkrVenue *venue, const DkrLife *life, const DkrFileFacts *facts,
                            const char *path, guint mode, guint64 size, const DkrSource *source,
                            const SprWait *wait, GError **error)
@@ -364,38 +334,6 @@ bool dkr_file_write_probed(const DkrVenue *venue, const DkrLife *life, const Dkr
     bool ok = in_place ? write_in_place(venue, life, facts, wanted, &meter, wait, error)
                        : replace(venue, life, facts, wanted, &meter, wait, error);
     if (!ok)
-        name_file(error, facts, path);
+        g_prefix_error(error, "%s: ", path);
     return ok;
-}
-
-/* A large file reaches the container sooner by the engine's own copying than through frames of the
- * stream: from 1.45 on, where it was measured to be so (26.1: three times, 20.10: not at all). */
-static bool prefers_archive(const DkrContext *context, guint64 size, const SprWait *wait)
-{
-    int api_minor = 0;
-    return size >= LARGE_SIZE && size != G_MAXUINT64 &&
-           dkr_client_api_minor(context->client, wait, &api_minor, NULL) &&
-           api_minor >= LARGE_API_MINOR;
-}
-
-bool dkr_file_write_large(const DkrContext *context, const DkrLife *life, const char *path,
-                          guint mode, guint64 size, const DkrSource *source, const SprWait *wait,
-                          bool *ret_done, GError **error)
-{
-    const DkrVenue at = dkr_life_venue(life, context), *venue = &at;
-    g_auto(DkrFileFacts) facts = {0};
-    g_autoptr(GError) why = NULL;
-    *ret_done = false;
-    if (!prefers_archive(context, size, wait))
-        return true;
-    bool found = probe(venue, life, path, "write", wait, &facts, &why);
-    *ret_done = found ? dkr_file_is_in_archive(life, &facts) && !dkr_file_must_be_in_place(&facts)
-                      : why->code != SPR_E_UNSUPPORTED;
-    if (!*ret_done)
-        return true;
-    if (!found) {
-        g_propagate_error(error, g_steal_pointer(&why));
-        return false;
-    }
-    return dkr_file_write_probed(venue, life, &facts, path, mode, size, source, wait, error);
 }

@@ -312,6 +312,13 @@ bool spr_files_can_replace(SprSupervisor *supervisor)
     return spr_supervisor_info(supervisor)->features & SPR_WIRE_FEATURE_REPLACE;
 }
 
+bool spr_files_locate(SprSupervisor *supervisor, const char *path, SprFileEntryFn take, void *ctx,
+                      const SprWait *wait, GError **error)
+{
+    const char *argv[] = {"locate", path, NULL};
+    return ask_plainly(supervisor, argv, NULL, NULL, take, ctx, wait, error);
+}
+
 bool spr_files_replace(SprSupervisor *supervisor, const char *path, const char *name, guint64 size,
                        const SprWait *wait, GError **error)
 {

@@ -49,6 +49,11 @@ bool spr_files_remove(SprSupervisor *supervisor, const char *path, guint flags, 
 bool spr_files_rename(SprSupervisor *supervisor, const char *from, const char *to,
                       const SprWait *wait, GError **error);
 
+/* For who writes a file beside path by other means: take gets where that is, without links, and the
+ * mode and owner that it has to have. */
+bool spr_files_locate(SprSupervisor *supervisor, const char *path, SprFileEntryFn take, void *ctx,
+                      const SprWait *wait, GError **error);
+
 /* The file name, written beside path by other means, takes its place if it has that size, as at the
  * end of spr_files_write(); else it is removed. Only where spr_files_can_replace(). */
 bool spr_files_replace(SprSupervisor *supervisor, const char *path, const char *name, guint64 size,

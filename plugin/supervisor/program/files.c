@@ -215,6 +215,16 @@ static int do_write(char *const argv[])
     return error;
 }
 
+static int do_locate(char *const argv[])
+{
+    char real[SPR_FILE_MAX_PATH];
+    struct stat kept;
+    int error = sup_filewrite_locate(argv[1], real, &kept);
+    if (error == 0)
+        sup_fileio_entry(real, "", SPR_FILE_TYPE_FILE, &kept, 0);
+    return finish(error, "", true);
+}
+
 static int do_replace(char *const argv[])
 {
     int code = finish(sup_filewrite_replace(argv[1], argv[2], number(argv[3])), "", true);
@@ -234,10 +244,10 @@ static const struct {
     int arguments;
     int (*serve)(char *const argv[]);
 } requests[] = {
-    {"read", 3, do_read},     {"write", 0, do_write}, {"stat", 2, do_stat},
-    {"list", 2, do_list},     {"mkdir", 3, do_mkdir}, {"remove", 2, do_remove},
-    {"rename", 2, do_rename}, {"get", 1, do_get},     {"put", 1, do_put},
-    {"replace", 3, do_replace},
+    {"read", 3, do_read},     {"write", 0, do_write},     {"stat", 2, do_stat},
+    {"list", 2, do_list},     {"mkdir", 3, do_mkdir},     {"remove", 2, do_remove},
+    {"rename", 2, do_rename}, {"get", 1, do_get},         {"put", 1, do_put},
+    {"locate", 1, do_locate}, {"replace", 3, do_replace},
 };
 
 int sup_files_serve(char *const argv[], int in, int out)

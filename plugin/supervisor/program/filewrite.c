@@ -1,6 +1,5 @@
 #include "filewrite.h"
 
-#include "../filerecords.h"
 #include "base.h"
 #include "fileio.h"
 
@@ -353,6 +352,34 @@ int sup_filewrite_commit(SupFileWrite *file)
             error = refused && file->exists ? copy_into_old(file) : errno;
     }
     sup_filewrite_abort(file);
+    return error;
+}
+
+static int real_path(const SupFileWrite *file, char real[SPR_FILE_MAX_PATH])
+{
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file->directory);
+    ssize_t n = readlink(link, real, SPR_FILE_MAX_PATH);
+    if (n < 0)
+        return errno;
+    if ((size_t)n + 1 + strlen(file->base) >= SPR_FILE_MAX_PATH)
+        return ENAMETOOLONG;
+    snprintf(real + n, SPR_FILE_MAX_PATH - (size_t)n, "%s%s", n > 1 ? "/" : "", file->base);
+    return 0;
+}
+
+int sup_filewrite_locate(const char *path, char real[SPR_FILE_MAX_PATH], struct stat *ret_kept)
+{
+    SupFileWrite file;
+    int error = look_up(&file, path);
+    *ret_kept = (struct stat){.st_mode = S_IFREG | 0644, .st_uid = getuid(), .st_gid = getgid()};
+    if (error == 0 && file.exists)
+        *ret_kept = file.was;
+    if (error == 0 && faccessat(file.directory, ".", W_OK | X_OK, 0) < 0)
+        error = EACCES;
+    if (error == 0)
+        error = real_path(&file, real);
+    sup_filewrite_abort(&file);
     return error;
 }
 

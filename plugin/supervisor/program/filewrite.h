@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "../filerecords.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +42,11 @@ int sup_filewrite_take(int fd);
 
 /* The file gets its name; 0 or an errno. */
 int sup_filewrite_commit(SupFileWrite *file);
+
+/* Where a write to path would put its file: the path without links, and what the file would keep of
+ * the one that is there, mode and owner, or what a new one would have. The directories above it are
+ * made. EACCES where no file can be put there that is then renamed. */
+int sup_filewrite_locate(const char *path, char real[SPR_FILE_MAX_PATH], struct stat *ret_kept);
 
 /* The file name, which somebody wrote beside path and dressed, takes path's place if it has that
  * size; else it is removed. 0 or an errno. */
