@@ -5,6 +5,7 @@
 #pragma once
 
 #include "glue/glue.h"
+#include "supervised/prune_report.h"
 
 /* config as of open(). provider has what its host gave, and no context yet. Nothing is sent. */
 bool glue_own_open(const sprov_provider *provider, const SprLog *log, const char *config,
@@ -25,3 +26,7 @@ bool glue_resolve_template(void *ctx, const DkrSandboxOptions *options, const Sp
 sprov_status glue_build_template(sprov_provider *provider, const sprov_template_request *request,
                                  const sprov_call *call, sprov_template_result *result,
                                  sprov_error *error);
+
+/* What it is (schema/about.json), and what it left behind (schema/pruned.json): provider.c. */
+bool glue_own_about(GlueCall *gc, char **ret_json);
+bool glue_own_prune(GlueCall *gc, const DkrPruneOptions *options, DkrPruneTellFn tell, void *ctx);

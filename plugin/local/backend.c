@@ -6,6 +6,7 @@
 #include "local/launch.h"
 #include "local/life.h"
 #include "local/plan.h"
+#include "supervised/owner.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ static LocalRecord *new_record(const DkrSandboxOptions *options, const char *fol
     record->id = g_strdup(options->id);
     record->name = g_strdup(options->name);
     record->created = g_date_time_format(now, RFC3339_UTC);
+    record->owner = g_strdup(dkr_owner());
     record->isolation = g_strdup(options->isolation);
     record->network = g_strdup(options->network);
     record->hostname = g_strdup(options->hostname);

@@ -67,10 +67,9 @@ const void *glue_extension(const char *id)
         const char *id;
         const void *table;
     } all[] = {
-        {SPROV_EXT_ARCHIVE, &glue_archive},
-        {SPROV_EXT_FILES, &glue_files},
-        {SPROV_EXT_LIFECYCLE, &glue_lifecycle},
-        {SPROV_EXT_PROCESSES, &glue_processes},
+        {SPROV_EXT_ARCHIVE, &glue_archive},     {SPROV_EXT_FILES, &glue_files},
+        {SPROV_EXT_LIFECYCLE, &glue_lifecycle}, {SPROV_EXT_PROCESSES, &glue_processes},
+        {SPROV_EXT_PROVIDER, &glue_provider},
     };
     for (gsize i = 0; id && i < G_N_ELEMENTS(all); i++) {
         if (strcmp(all[i].id, id) == 0)

@@ -84,8 +84,11 @@ static bool connect_to(int fd, int found, const SprWait *wait, GError **error)
     return true;
 }
 
-bool local_socket_connect(const char *folder, pid_t pid, const SprWait *wait,
-                          SprSupervisor **ret_supervisor, GError **error)
+typedef bool (*Opener)(const SprPipe *pipe, const SprWait *wait, SprSupervisor **ret_supervisor,
+                       GError **error);
+
+static bool connect_by(Opener opener, const char *folder, pid_t pid, const SprWait *wait,
+                       SprSupervisor **ret_supervisor, GError **error)
 {
     SprWait limited = spr_wait_within(wait, HELLO_LIMIT_MS);
     int found = find_socket(folder);
@@ -107,7 +110,19 @@ bool local_socket_connect(const char *folder, pid_t pid, const SprWait *wait,
     }
     SprPipe pipe = spr_pipe_for_socket(fd);
     pipe.write_with = NULL; /* the supervisor takes descriptors where it connected itself alone */
-    return spr_supervisor_open(&pipe, &limited, ret_supervisor, error);
+    return opener(&pipe, &limited, ret_supervisor, error);
+}
+
+bool local_socket_connect(const char *folder, pid_t pid, const SprWait *wait,
+                          SprSupervisor **ret_supervisor, GError **error)
+{
+    return connect_by(spr_supervisor_open, folder, pid, wait, ret_supervisor, error);
+}
+
+bool local_socket_visit(const char *folder, pid_t pid, const SprWait *wait,
+                        SprSupervisor **ret_supervisor, GError **error)
+{
+    return connect_by(spr_supervisor_visit, folder, pid, wait, ret_supervisor, error);
 }
 
 pid_t local_socket_peer(const char *folder)

@@ -11,6 +11,10 @@
 bool local_socket_connect(const char *folder, pid_t pid, const SprWait *wait,
                           SprSupervisor **ret_supervisor, GError **error);
 
+/* The same to look only: it does not count as a use of the sandbox. */
+bool local_socket_visit(const char *folder, pid_t pid, const SprWait *wait,
+                        SprSupervisor **ret_supervisor, GError **error);
+
 /* The process that listens as the supervisor; below 1: none. */
 pid_t local_socket_peer(const char *folder);
 

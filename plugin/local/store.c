@@ -52,6 +52,7 @@ void local_record_free(LocalRecord *record)
     g_free(record->id);
     g_free(record->name);
     g_free(record->created);
+    g_free(record->owner);
     g_free(record->isolation);
     g_free(record->network);
     g_free(record->hostname);
@@ -79,12 +80,6 @@ static bool ensure(const LocalStore *store, GError **error)
 
 /* ------------------------------------------------------------------------------- locks */
 
-static char *lock_path(const LocalStore *store, const char *id)
-{
-    g_autofree char *folder = local_store_folder(store, id);
-    return g_strconcat(folder, ".lock", NULL);
-}
-
 /* Whoever had it may have removed the file: then the lock is of nothing. */
 static bool is_still_there(int lock, const char *path)
 {
@@ -92,10 +87,10 @@ static bool is_still_there(int lock, const char *path)
     return fstat(lock, &mine) == 0 && stat(path, &there) == 0 && mine.st_ino == there.st_ino;
 }
 
-bool local_store_lock(const LocalStore *store, const char *id, const SprWait *wait, int *ret_lock,
-                      GError **error)
+bool local_store_lock_folder(const LocalStore *store, const char *folder, const SprWait *wait,
+                             int *ret_lock, GError **error)
 {
-    g_autofree char *path = lock_path(store, id);
+    g_autofree char *path = g_strconcat(folder, ".lock", NULL);
     int ready;
     if (!ensure(store, error))
         return false;
@@ -116,13 +111,25 @@ bool local_store_lock(const LocalStore *store, const char *id, const SprWait *wa
     }
 }
 
-void local_store_unlock(const LocalStore *store, const char *id, int lock)
+void local_store_unlock_folder(const char *folder, int lock)
 {
-    g_autofree char *folder = local_store_folder(store, id);
-    g_autofree char *path = lock_path(store, id);
+    g_autofree char *path = g_strconcat(folder, ".lock", NULL);
     if (access(folder, F_OK) < 0)
         unlink(path);
     close(lock);
+}
+
+bool local_store_lock(const LocalStore *store, const char *id, const SprWait *wait, int *ret_lock,
+                      GError **error)
+{
+    g_autofree char *folder = local_store_folder(store, id);
+    return local_store_lock_folder(store, folder, wait, ret_lock, error);
+}
+
+void local_store_unlock(const LocalStore *store, const char *id, int lock)
+{
+    g_autofree char *folder = local_store_folder(store, id);
+    local_store_unlock_folder(folder, lock);
 }
 
 /* ----------------------------------------------------------------------------- records */
@@ -158,6 +165,7 @@ static LocalRecord *from_json(const json_t *object)
     record->id = text_of(object, "id");
     record->name = text_of(object, "name");
     record->created = text_of(object, "created");
+    record->owner = text_of(object, "owner");
     record->isolation = text_of(object, "isolation");
     record->network = text_of(object, "network");
     record->hostname = text_of(object, "hostname");
@@ -203,11 +211,12 @@ bool local_store_write(const LocalStore *store, const LocalRecord *record, GErro
     g_autofree char *path = g_build_filename(folder, RECORD, NULL);
     g_autofree char *temporary = g_strconcat(path, ".new", NULL);
     json_auto_t *object = json_pack(
-        "{s:s, s:s*, s:s*, s:s, s:s, s:s*, s:s, s:s*, s:I, s:I, s:o, s:o, s:i, s:I, s:s*, s:s*}",
-        "id", record->id, "name", record->name, "created", record->created, "isolation",
-        record->isolation, "network", record->network, "hostname", record->hostname, "workdir",
-        record->workdir, "user", record->user, "memory", (json_int_t)record->memory, "pids",
-        (json_int_t)record->pids, "labels", pairs_to_json(&record->labels), "env",
+        "{s:s, s:s*, s:s*, s:s*, s:s, s:s, s:s*, s:s, s:s*, s:I, s:I, s:o, s:o, s:i, s:I, s:s*, "
+        "s:s*}",
+        "id", record->id, "name", record->name, "created", record->created, "owner", record->owner,
+        "isolation", record->isolation, "network", record->network, "hostname", record->hostname,
+        "workdir", record->workdir, "user", record->user, "memory", (json_int_t)record->memory,
+        "pids", (json_int_t)record->pids, "labels", pairs_to_json(&record->labels), "env",
         pairs_to_json(&record->env), "pid", (int)record->pid, "startTime",
         (json_int_t)record->start_time, "bootId", record->boot_id, "cgroup", record->cgroup);
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
@@ -231,19 +240,49 @@ bool local_store_remove(const LocalStore *store, const char *id, GError **error)
     return local_tree_remove(folder, error);
 }
 
-void local_store_each(const LocalStore *store, void (*each)(void *ctx, const LocalRecord *record),
-                      void *ctx)
+/* The folders of sandboxes, with a record or not. */
+static GPtrArray *folders_of(const LocalStore *store)
 {
+    GPtrArray *folders = g_ptr_array_new_with_free_func(g_free);
     DIR *dir = opendir(store->directory);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        g_autofree char *folder = g_build_filename(store->directory, entry->d_name, NULL);
-        g_autoptr(LocalRecord) record =
-            strlen(entry->d_name) == NAME_DIGITS ? read_in(folder) : NULL;
-        if (record)
-            each(ctx, record);
+        if (strspn(entry->d_name, "0123456789abcdef") == NAME_DIGITS &&
+            strlen(entry->d_name) == NAME_DIGITS)
+            g_ptr_array_add(folders, g_build_filename(store->directory, entry->d_name, NULL));
     }
     if (dir)
         closedir(dir);
+    return folders;
+}
+
+void local_store_each(const LocalStore *store, void (*each)(void *ctx, const LocalRecord *record),
+                      void *ctx)
+{
+    g_autoptr(GPtrArray) folders = folders_of(store);
+    for (guint i = 0; i < folders->len; i++) {
+        g_autoptr(LocalRecord) record = read_in(folders->pdata[i]);
+        if (record)
+            each(ctx, record);
+    }
+}
+
+bool local_store_is_debris(const char *folder)
+{
+    g_autoptr(LocalRecord) record = read_in(folder);
+    return !record && g_file_test(folder, G_FILE_TEST_IS_DIR);
+}
+
+char **local_store_debris(const LocalStore *store)
+{
+    g_autoptr(GPtrArray) folders = folders_of(store);
+    GStrvBuilder *debris = g_strv_builder_new();
+    for (guint i = 0; i < folders->len; i++) {
+        if (local_store_is_debris(folders->pdata[i]))
+            g_strv_builder_add(debris, folders->pdata[i]);
+    }
+    char **all = g_strv_builder_end(debris);
+    g_strv_builder_unref(debris);
+    return all;
 }
 
 int local_record_open_process(const LocalRecord *record)

@@ -18,6 +18,7 @@ typedef struct {
     char *id;
     char *name;
     char *created; /* RFC 3339, UTC */
+    char *owner;   /* the host that made it (supervised/owner.h); NULL: not known */
     char *isolation;
     char *network;
     char *hostname; /* may be NULL */
@@ -54,6 +55,11 @@ bool local_store_lock(const LocalStore *store, const char *id, const SprWait *wa
                       GError **error);
 void local_store_unlock(const LocalStore *store, const char *id, int lock);
 
+/* The same of a folder whose sandbox's id nobody knows. */
+bool local_store_lock_folder(const LocalStore *store, const char *folder, const SprWait *wait,
+                             int *ret_lock, GError **error);
+void local_store_unlock_folder(const char *folder, int lock);
+
 /* NULL without error when there is none. */
 bool local_store_read(const LocalStore *store, const char *id, LocalRecord **ret_record,
                       GError **error);
@@ -67,6 +73,11 @@ bool local_store_remove(const LocalStore *store, const char *id, GError **error)
 /* Each record there is; those that cannot be read are passed over. */
 void local_store_each(const LocalStore *store, void (*each)(void *ctx, const LocalRecord *record),
                       void *ctx);
+
+/* The folders of sandboxes without a record: what somebody left who died, or is making just now.
+ * g_strfreev() them. */
+char **local_store_debris(const LocalStore *store);
+bool local_store_is_debris(const char *folder);
 
 /* A descriptor that is readable once its first process has ended; -1 when it does not run. */
 int local_record_open_process(const LocalRecord *record);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# about.sh: what docker.so tells of itself, and that all reports of the suite carry it; prints
-# TAP. Needs the engine of DOCKER_HOST with debian:bookworm-slim.
+# about.sh: what docker.so and local.so tell of themselves, and that all reports of the suite carry it;
+# prints TAP. Needs the engine of DOCKER_HOST with debian:bookworm-slim, or bubblewrap, for its part each.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/engines/lib.sh
@@ -63,8 +63,11 @@ if [ -n "${DOCKER_HOST:-}" ]; then
     provider docker "$PWD/build/plugin/docker/docker.so" "$(engine_api /version | python3 -c \
         'import json, sys; print(json.load(sys.stdin)["Version"])')"
 fi
+if "$host" run --provider "$PWD/build/plugin/local/local.so" -c true 2> "$work/err"; then
+    provider local "$PWD/build/plugin/local/local.so" "$(bwrap --version | sed 's/.* //')"
+fi
 [ $count -gt 0 ] || {
-    echo '1..0 # SKIP DOCKER_HOST is not set'
+    echo '1..0 # SKIP DOCKER_HOST is not set, and bubblewrap does not work'
     exit 0
 }
 echo "1..$count"

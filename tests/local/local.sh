@@ -187,6 +187,51 @@ check 'a sandbox that nobody wrote down is found by its socket' \
     prints "$inside" in_box 'readlink /proc/self/ns/pid'
 check 'and goes' eval 'hs rm --id box && is_empty'
 
+# ---------------------------------------------------------------------------------- prune
+
+tells() { # TEXT: a line of what prune told
+    grep -qF -- "$1" "$work/out"
+}
+keeps() { # ID...: these sandboxes are there, and no others
+    hs ls --json && [ "$(grep -o '"id": *"[a-z]*"' "$work/out" | sort | tr -dc 'a-z \n' | sed 's/^id//' | tr -d '\n')" = "$(printf '%s' "$@")" ]
+}
+hs start --id box -o '{"labels":{"for":"test"}}'
+hs start --id plain -o '{"isolation":"none"}'
+spawned=$(hs exec --id box --detach -c 'sleep 1000' && cat "$work/out")
+unmeant() {
+    hs kill --id box "$spawned"
+    hs prune --orphans --label for=another --json && keeps box
+}
+check 'a dry prune removes nothing' eval 'hs prune --orphans --dry-run --json && tells "\"reason\":\"dry-run\"" && keeps box plain'
+check 'a prune takes what its host left, and leaves what is used' \
+    eval 'hs prune --orphans --json && tells "\"removed\":true" && tells "\"reason\":\"in-use\"" && keeps box'
+check 'labels say what is meant' unmeant
+empties() { # OPTION...: what ends may take a moment to
+    local i
+    for i in {1..50}; do
+        hs prune --json "$@" && is_empty && return
+        sleep 0.2
+    done
+    return 1
+}
+check 'what has ended is no use' empties --orphans --label for=test
+"$host" run "${provider[@]}" -c 'echo running; sleep 1000' > "$work/held" 2>&1 < /dev/null &
+victim=$!
+for i in {1..100}; do
+    grep -qs running "$work/held" && break
+    sleep 0.1
+done
+check 'what a living host made stays' \
+    eval 'hs prune --older-than 0s --json && tells "\"reason\":\"owned\"" && ! is_empty'
+kill -9 $victim
+wait $victim 2> "$work/ls"
+check 'and goes when that host was killed' empties --orphans
+mkdir -p "$run/0123456789abcdef/workspace/deep" "$run/fedcba9876543210" "$run/others"
+touch -d '5 minutes ago' "$run/0123456789abcdef" "$run/others"
+check 'a folder without a record goes, unless it may be in the making or is none of ours' \
+    eval 'hs prune --json && tells 0123456789abcdef && [ "$(ls "$run" | tr "\n" " ")" = "fedcba9876543210 others " ]'
+rmdir "$run/fedcba9876543210" "$run/others"
+
 # What a sandbox puts in place of its socket is neither followed nor believed.
 hs start --id box
 in_box 'rm -f /.sprov/run/*.sock; ln -s /.sprov/run/other /.sprov/run/$(id -u).sock'

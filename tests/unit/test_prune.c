@@ -1,6 +1,6 @@
 /* What prune may take: options and rules, without an engine. */
 #include "base/error.h"
-#include "prune/rules.h"
+#include "supervised/prune_rules.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "supervised/env.h"
 #include "sandbox/fileplan.h"
 #include "sandbox/life.h"
-#include "sandbox/owner.h"
+#include "supervised/owner.h"
 #include "sandbox/startfail.h"
 
 /* ------------------------------------------------------------------------------ env */

@@ -5,7 +5,7 @@
 #include "engine/images.h"
 #include "glue/ask.h"
 #include "glue/repository.h"
-#include "sandbox/owner.h"
+#include "supervised/owner.h"
 #include "template/buildengine.h"
 #include "template/repository.h"
 

@@ -33,16 +33,16 @@ static const json_t *find_user(const DkrPruneRun *run,
 
 static bool check_time(DkrPruneRun *run)
 {
-    return spr_wait_check(run->wait, run->failure ? NULL : &run->failure);
+    return spr_wait_check(run->wait, run->report.failure ? NULL : &run->report.failure);
 }
 
 /* removed: false with its error. What is meant for a dry run counts as removed. */
 static void finish(DkrPruneRun *run, const DkrPruneFound *found, bool removed, GError *why)
 {
     if (removed)
-        dkr_prune_tell_done(run, found, NULL);
+        dkr_prune_tell_done(&run->report, found, NULL);
     else
-        dkr_prune_tell_failed(run, found, why);
+        dkr_prune_tell_failed(&run->report, found, why);
 }
 
 /* -------------------------------------------------------------------------------- folders */
@@ -56,7 +56,7 @@ static bool has_socket_in(const json_t *listed, const char *folder)
 
 static bool remove_folder(const DkrPruneRun *run, const char *folder, GError **error)
 {
-    return run->options->dry_run.value || dkr_runtime_remove_folder(folder) ||
+    return run->report.options->dry_run.value || dkr_runtime_remove_folder(folder) ||
            spr_fail(error, SPR_E_DENIED, "runtime-dir", "the folder \"%s\" can't be removed",
                     folder);
 }
@@ -71,7 +71,7 @@ bool dkr_prune_folders(DkrPruneRun *run, char *const *folders)
         if (!check_time(run))
             return false;
         if (changed == 0 || find_user(run, has_socket_in, *folders) ||
-            dkr_runtime_is_listened_in(*folders) || !dkr_prune_is_due(run, &found))
+            dkr_runtime_is_listened_in(*folders) || !dkr_prune_is_due(&run->report, &found))
             continue;
         bool removed = remove_folder(run, *folders, &why);
         finish(run, &found, removed, g_steal_pointer(&why));
@@ -122,7 +122,7 @@ bool dkr_prune_volumes(DkrPruneRun *run)
     size_t i;
     json_t *volume;
     if (!dkr_volume_list(run->context->client, DKR_SUPERVISOR_LABEL, run->wait, &volumes,
-                         run->failure ? NULL : &run->failure))
+                         run->report.failure ? NULL : &run->report.failure))
         return false;
     json_array_foreach(volumes, i, volume)
     {
@@ -132,9 +132,9 @@ bool dkr_prune_volumes(DkrPruneRun *run)
         if (!check_time(run))
             return false;
         if (!is_left_over(volume, &found.kind) || find_user(run, has_volume, found.name) ||
-            !dkr_prune_is_due(run, &found))
+            !dkr_prune_is_due(&run->report, &found))
             continue;
-        bool removed = run->options->dry_run.value ||
+        bool removed = run->report.options->dry_run.value ||
                        dkr_volume_remove(run->context->client, found.name, run->wait, &why);
         finish(run, &found, removed, g_steal_pointer(&why));
     }
@@ -153,17 +153,18 @@ static void consider_tag(DkrPruneRun *run, const json_t *image, const char *tag)
     g_autoptr(GError) why = NULL;
     DkrPruneFound found = {.kind = DKR_PRUNE_TEMPLATE, .name = tag};
     dkr_prune_take_labels(&found, json_object_get(image, "Labels"));
-    if (!g_str_has_prefix(tag, DKR_TEMPLATE_REPOSITORY ":") || !dkr_prune_is_due(run, &found))
+    if (!g_str_has_prefix(tag, DKR_TEMPLATE_REPOSITORY ":") ||
+        !dkr_prune_is_due(&run->report, &found))
         return;
     const json_t *user = find_user(run, has_image, text(image, "Id"));
     if (user) {
         const char *name = json_string_value(json_array_get(json_object_get(user, "Names"), 0));
         g_autofree char *by = g_strdup_printf("used by %s", name ? name + (*name == '/') : "");
-        dkr_prune_tell_done(run, &found, by);
+        dkr_prune_tell_done(&run->report, &found, by);
         return;
     }
-    bool removed =
-        run->options->dry_run.value || dkr_image_remove(run->context->client, tag, run->wait, &why);
+    bool removed = run->report.options->dry_run.value ||
+                   dkr_image_remove(run->context->client, tag, run->wait, &why);
     finish(run, &found, removed, g_steal_pointer(&why));
 }
 
@@ -173,7 +174,7 @@ bool dkr_prune_templates(DkrPruneRun *run)
     size_t i, j;
     json_t *image, *tag;
     if (!dkr_image_list(run->context->client, DKR_TEMPLATE_REPOSITORY, run->wait, &images,
-                        run->failure ? NULL : &run->failure))
+                        run->report.failure ? NULL : &run->report.failure))
         return false;
     json_array_foreach(images, i, image)
     {

@@ -5,11 +5,8 @@
  */
 #pragma once
 
-#include "options/prune.h"
 #include "sandbox/context.h"
-
-/* One JSON object (schema/pruned.json) for a thing that was found. */
-typedef void (*DkrPruneTellFn)(void *ctx, const char *json);
+#include "supervised/prune_report.h"
 
 /* What can't be removed is told and does not stop the others; the first such error is the answer.
  */

@@ -46,7 +46,7 @@ static bool is_inherited(DkrPruneRun *run, const json_t *labels, const char *ima
 
 static bool has_labels(const DkrPruneRun *run, const json_t *labels)
 {
-    const DkrPairs *wanted = &run->options->labels;
+    const DkrPairs *wanted = &run->report.options->labels;
     for (size_t i = 0; i < wanted->count; i++) {
         const json_t *value = json_object_get(labels, wanted->items[i].name);
         if (g_strcmp0(json_string_value(value), wanted->items[i].value) != 0)
@@ -107,7 +107,7 @@ static bool take(DkrPruneRun *run, const DkrPruneFound *found, const char *conta
         return true;
     if (!find_use(run, inspect, ret_use, error))
         return false;
-    if (*ret_use || run->options->dry_run.value)
+    if (*ret_use || run->report.options->dry_run.value)
         return true;
     if (!remove_container(run, inspect, error))
         return false;
@@ -134,19 +134,19 @@ static void consider(DkrPruneRun *run, const DkrPruneFound *found, const json_t 
     const char *container = text(listed, "Id");
     g_autofree char *use = NULL;
     bool ours = true;
-    if (!dkr_prune_is_due(run, found))
+    if (!dkr_prune_is_due(&run->report, found))
         return;
     for (guint tries = 0;; tries++) {
         g_autoptr(GError) why = NULL;
         if (take(run, found, container, text(listed, "ImageID"), &use, &ours, &why)) {
             if (ours)
-                dkr_prune_tell_done(run, found, use);
+                dkr_prune_tell_done(&run->report, found, use);
             return;
         }
         if (dkr_failure_status(why) == 404) /* somebody was faster */
             return;
         if (tries == TRIES_MOST || !has_ended(run, container, why)) {
-            dkr_prune_tell_failed(run, found, g_steal_pointer(&why));
+            dkr_prune_tell_failed(&run->report, found, g_steal_pointer(&why));
             return;
         }
     }
@@ -171,10 +171,10 @@ bool dkr_prune_sandboxes(DkrPruneRun *run)
             found.kind = DKR_PRUNE_HELPER;
         dkr_prune_take_labels(&found, labels);
         if (!*text(labels, DKR_LABEL_OWNER) || (!found.id && !*text(labels, DKR_HELPER_LABEL)) ||
-            !dkr_prune_options_mean(run->options, dkr_prune_kind_name(found.kind)) ||
+            !dkr_prune_options_mean(run->report.options, dkr_prune_kind_name(found.kind)) ||
             !has_labels(run, labels))
             continue;
-        if (!spr_wait_check(run->wait, &run->failure))
+        if (!spr_wait_check(run->wait, &run->report.failure))
             return false;
         consider(run, &found, listed);
     }

@@ -10,7 +10,7 @@
 #include "sandbox/image.h"
 #include "sandbox/isolation.h"
 #include "sandbox/layout.h"
-#include "sandbox/owner.h"
+#include "supervised/owner.h"
 #include "sandbox/placement.h"
 #include "sandbox/socketplan.h"
 #include "sandbox/spec.h"

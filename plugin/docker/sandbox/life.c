@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "sandbox/layout.h"
-#include "sandbox/owner.h"
+#include "supervised/owner.h"
 #include "sandbox/placement.h"
 
 #include <string.h>

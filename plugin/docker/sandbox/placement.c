@@ -7,7 +7,7 @@
 #include "engine/failure.h"
 #include "engine/volumes.h"
 #include "sandbox/layout.h"
-#include "sandbox/owner.h"
+#include "supervised/owner.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "options/json.h"
 #include "sandbox/layout.h"
-#include "sandbox/owner.h"
+#include "supervised/owner.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The extension sprov.provider/1. */
-#include "glue/extensions.h"
+/* What this provider has to tell of itself and to prune. */
+#include "glue/own.h"
 
 #include "base/tar.h"
 #include "engine/about.h"
@@ -8,8 +8,6 @@
 
 #include <dlfcn.h>
 #include <jansson.h>
-
-#define CONTROL_LIMIT_MS (30 * 1000)
 
 typedef struct {
     const char *name;
@@ -54,7 +52,7 @@ static bool reach(const GlueCall *gc, json_t **ret_engine, GError **error)
 }
 
 /* An engine that cannot be reached is something to tell, not a failure to. */
-static bool describe(GlueCall *gc, char **ret_json)
+bool glue_own_about(GlueCall *gc, char **ret_json)
 {
     json_t *engine = NULL;
     g_autoptr(GError) why = NULL;
@@ -82,51 +80,7 @@ static bool describe(GlueCall *gc, char **ret_json)
     return true;
 }
 
-static sprov_status provider_info(sprov_provider *provider, const sprov_call *call,
-                                  sprov_text_fn emit, void *emit_ctx, sprov_error *error)
+bool glue_own_prune(GlueCall *gc, const DkrPruneOptions *options, DkrPruneTellFn tell, void *ctx)
 {
-    GlueCall gc;
-    g_autofree char *json = NULL;
-    bool ok = glue_begin_provider(&gc, provider, call, CONTROL_LIMIT_MS, error) &&
-              glue_check_pointer((const void *)emit, "emit", &gc.failure) && describe(&gc, &json);
-    if (ok)
-        glue_emit(gc.provider, emit, emit_ctx, json);
-    return glue_end(&gc, ok);
+    return dkr_prune(gc->provider->context, options, &gc->wait, tell, ctx, &gc->failure);
 }
-
-typedef struct {
-    const sprov_provider *provider;
-    sprov_text_fn emit;
-    void *ctx;
-} Teller;
-
-static void tell(void *ctx, const char *json)
-{
-    const Teller *teller = ctx;
-    glue_emit(teller->provider, teller->emit, teller->ctx, json);
-}
-
-static bool prune(GlueCall *gc, const char *options, sprov_text_fn emit, void *emit_ctx)
-{
-    Teller teller = {gc->provider, emit, emit_ctx};
-    g_autoptr(DkrPruneOptions) parsed = NULL;
-    return glue_check_pointer((const void *)emit, "emit", &gc->failure) &&
-           dkr_prune_options_parse(options, &parsed, &gc->failure) &&
-           dkr_prune(gc->provider->context, parsed, &gc->wait, tell, &teller, &gc->failure);
-}
-
-static sprov_status provider_prune(sprov_provider *provider, const char *options,
-                                   const sprov_call *call, sprov_text_fn emit, void *emit_ctx,
-                                   sprov_error *error)
-{
-    GlueCall gc;
-    bool ok =
-        glue_begin_provider(&gc, provider, call, -1, error) && prune(&gc, options, emit, emit_ctx);
-    return glue_end(&gc, ok);
-}
-
-const sprov_ext_provider glue_provider = {
-    .struct_size = sizeof(sprov_ext_provider),
-    .info = provider_info,
-    .prune = provider_prune,
-};

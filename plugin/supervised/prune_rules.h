@@ -1,16 +1,16 @@
 /*
  * What prune may take: a table of the kinds of things, and the decision on one of them by its owner
- * and age. Called by run.c and its neighbours for each thing that nothing uses; pure, any thread.
+ * and age. Called by prune_report.c for each thing; pure, any thread.
  */
 #pragma once
 
 #include "options/prune.h"
-#include "sandbox/owner.h"
+#include "supervised/owner.h"
 
 typedef enum {
-    DKR_PRUNE_SANDBOX,    /* a container of ours with a sandbox's id */
+    DKR_PRUNE_SANDBOX,    /* with its id */
     DKR_PRUNE_HELPER,     /* a container that is never started */
-    DKR_PRUNE_FOLDER,     /* of the direct socket */
+    DKR_PRUNE_FOLDER,     /* of a socket, or of a sandbox that was never whole */
     DKR_PRUNE_VOLUME,     /* with a supervisor of another build */
     DKR_PRUNE_OWN_VOLUME, /* with that of one sandbox */
     DKR_PRUNE_TEMPLATE    /* an image */

@@ -1,4 +1,4 @@
-#include "prune/rules.h"
+#include "supervised/prune_rules.h"
 
 /* What is being made is not complete before, and nobody's either. */
 #define DEBRIS_LEAST_MS (60 * 1000)

@@ -1,4 +1,4 @@
-#include "sandbox/owner.h"
+#include "supervised/owner.h"
 
 #include <stdlib.h>
 #include <string.h>
