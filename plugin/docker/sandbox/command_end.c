@@ -5,6 +5,7 @@
 #include "engine/failure.h"
 #include "sandbox/kill.h"
 #include "sandbox/startfail.h"
+#include "supervised/own.h"
 
 #include <signal.h>
 #include <string.h>
@@ -169,10 +170,10 @@ static bool stands_in_path(DkrCommandRun *run, const SprWait *wait)
     const char *const argv[] = {"/bin/sh", "-c", script, "sh", c->argv[0], NULL};
     const DkrCommand look = {
         .argv = argv, .env = c->env, .cwd = c->cwd, .user = c->user, .is_helper = true};
+    const DkrVenue venue = {.context = run->context, .container = run->container};
     DkrCommandResult result;
     return !c->is_helper && *c->argv[0] && !strchr(c->argv[0], '/') &&
-           dkr_command_run(run->context, run->container, &look, wait, &result, NULL) &&
-           result.exit_code == 0;
+           dkr_run_unsupervised(&venue, &look, wait, &result, NULL) && result.exit_code == 0;
 }
 
 /* The start failed: the held text is the engine's, not the program's. */
