@@ -126,6 +126,29 @@ static void processes_leave_no_descriptor(void)
     CHECK_INT(descriptors_left_by(spawn_and_forget), 0);
 }
 
+static int count_threads(void)
+{
+    int count = 0;
+    g_autoptr(GDir) tasks = g_dir_open("/proc/self/task", 0, NULL);
+    while (tasks && g_dir_read_name(tasks))
+        count++;
+    return count;
+}
+
+static void commands_leave_no_thread(void)
+{
+    int before = 0;
+    for (int i = 0; i < 25; i++) {
+        before = i == 10 ? count_threads() : before;
+        case_sh(case_shared(), "true");
+    }
+    gint64 begin = case_now_ms();
+    while (count_threads() > before && case_on_time(begin, 2000))
+        case_sleep(20);
+    CHECK_THAT(count_threads() <= before, "threads grew from %d to %d in 15 commands", before,
+               count_threads());
+}
+
 /* ---- what runs short */
 
 static int highest_descriptor(void)
@@ -239,6 +262,7 @@ const Case cases_descriptors[] = {
      questions_leave_no_descriptor},
     {"ABI-54", 2, "proc", "spawned processes leave no descriptor open", "13.2",
      processes_leave_no_descriptor, 2},
+    {"ABI-57", 2, "core", "commands leave no thread behind", "13.3", commands_leave_no_thread, 2},
     {"ABI-55", 2, "core", "a host without standard streams is served as any other", "13.1",
      no_streams_are_needed},
     {"ABI-50", 2, "core", "a host that has no descriptors left is told so, and may go on", "6.1",

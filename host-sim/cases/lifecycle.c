@@ -72,12 +72,19 @@ static void starts_are_shared(void)
 {
     sprov_sandbox *sandbox = case_create(NULL);
     const char *id = case_id(sandbox);
+    const char *token = case_token();
+    sprov_sandbox *handles[8];
     GThread *threads[8];
-    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
-        threads[i] = case_thread(start_one, i % 2 ? sandbox : case_handle(id, NULL, NULL));
+    for (gsize i = 0; i < G_N_ELEMENTS(threads); i++) {
+        handles[i] = i % 2 ? sandbox : case_handle(id, NULL, NULL);
+        threads[i] = case_thread(start_one, handles[i]);
+    }
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
     CHECK_INT(case_count_listed(id), 1);
+    put(sandbox, "one", token);
+    for (gsize i = 0; i < G_N_ELEMENTS(handles); i++)
+        CHECK_TEXT(case_read(handles[i], "one"), token);
 }
 
 static void starts_on_demand(void)

@@ -408,13 +408,16 @@ static void runs_as_it_was_asked_to(void)
     CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), case_text("/usr\n%s\n", token));
     process_forget(process);
 
-    request = process_request("sleep 300");
-    process_exec(&request)->run_timeout_ms = 300;
-    process = process_start(sandbox, &request);
-    sprov_exec_result result = process_wait(process);
-    CHECK_INT(result.exit_code, 137);
-    CHECK_INT(result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED);
-    process_forget(process);
+    static const int64_t limits[] = {300, 1};
+    for (gsize i = 0; i < G_N_ELEMENTS(limits); i++) {
+        request = process_request("sleep 300");
+        process_exec(&request)->run_timeout_ms = limits[i];
+        process = process_start(sandbox, &request);
+        sprov_exec_result result = process_wait(process);
+        CHECK_INT(result.exit_code, 137);
+        CHECK_INT(result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED);
+        process_forget(process);
+    }
 
     request = process_request("true");
     process_exec(&request)->cwd = "/nowhere/at/all";

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 typedef struct {
-    const char *folder; /* that is not there, where anybody may make one */
     const char *path;
     sprov_provider *provider;
     sprov_sandbox *sandbox;
@@ -14,8 +13,8 @@ typedef struct {
 /* A provider and a handle whose engine's socket is not there: neither needs it yet. */
 static Nowhere open_nowhere(void)
 {
-    Nowhere nowhere = {.folder = case_text("%s/nonexistent-%s", g_get_tmp_dir(), case_token())};
-    nowhere.path = case_text("%s/engine.sock", nowhere.folder);
+    /* Where anybody may make one. */
+    Nowhere nowhere = {.path = case_text("%s/nonexistent-%s", g_get_tmp_dir(), case_token())};
     nowhere.provider = case_open(NULL, case_text("{\"host\":\"unix://%s\"}", nowhere.path));
     nowhere.sandbox = case_handle(case_new_id(), NULL, nowhere.provider);
     return nowhere;
@@ -57,7 +56,7 @@ static void every_function_says_so(void)
                        begin);
     }
     case_abandon(nowhere.sandbox);
-    CHECK_THAT(access(nowhere.folder, F_OK) != 0, "%s was made", nowhere.folder);
+    CHECK_THAT(access(nowhere.path, F_OK) != 0, "%s was made", nowhere.path);
 }
 
 static void nothing_connects_before_start(void)

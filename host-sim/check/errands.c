@@ -64,8 +64,9 @@ static void add_provider(Runner *runner, const Job *job)
     const char *engine = check_run_fact(runner->run, "engine");
     if (note)
         report_note("%s", note);
+    const char *endpoint = check_run_fact(runner->run, "endpoint");
     if (*engine)
-        report_note("engine %s, at %s", engine, check_run_fact(runner->run, "endpoint"));
+        report_note("engine %s%s%s", engine, *endpoint ? ", at " : "", endpoint);
 }
 
 static void add_setup(Runner *runner)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Hooks of the conformance suite for local.so, with the default runtimeDir.
 
-local.py stop|remove|pause|resume ID   does it to the processes and the folder of the sandbox with this id
+local.py stop|kill|remove|pause|resume ID   does it to the processes and the folder of the sandbox with this id
+local.py folder                             prints a folder until the end of its input
 """
 import hashlib
 import json
@@ -9,6 +10,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -43,11 +45,25 @@ def kill(first):
         time.sleep(0.01)
 
 
+def end(signal_number, frame):
+    sys.exit(0)
+
+
+def lend_folder():
+    signal.signal(signal.SIGTERM, end)
+    with tempfile.TemporaryDirectory(prefix='sprov-hook-') as folder:
+        print(folder, flush=True)
+        sys.stdin.read()
+
+
 def main():
+    if sys.argv[1:] == ['folder']:
+        lend_folder()
+        return
     what, sandbox = sys.argv[1:]
     folder = folder_of(sandbox)
     first = json.loads((folder / 'record.json').read_text())['pid']
-    if what in ('stop', 'remove'):
+    if what in ('stop', 'kill', 'remove'):
         kill(first)
         if what == 'remove':
             shutil.rmtree(folder)

@@ -7,19 +7,33 @@
 #include <unistd.h>
 
 /* Fields of /proc/PID/stat, counted behind the name. */
+#define STATE_FIELD 0
 #define PARENT_FIELD 1
 #define START_TIME_FIELD 19
 
-/* Of a field that is a number; 0 when the process is not there. */
-static guint64 stat_field(pid_t pid, guint field)
+/* NULL when the process is not there. */
+static char *stat_text(pid_t pid, guint field)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
     g_autofree char *stat = NULL;
     if (!g_file_get_contents(path, &stat, NULL, NULL))
-        return 0;
+        return NULL;
     char *behind_name = strrchr(stat, ')');
     g_auto(GStrv) fields = g_strsplit(behind_name ? g_strstrip(behind_name + 1) : "", " ", -1);
-    return g_strv_length(fields) > field ? g_ascii_strtoull(fields[field], NULL, 10) : 0;
+    return g_strv_length(fields) > field ? g_strdup(fields[field]) : NULL;
+}
+
+/* Of a field that is a number; 0 when the process is not there. */
+static guint64 stat_field(pid_t pid, guint field)
+{
+    g_autofree char *text = stat_text(pid, field);
+    return text ? g_ascii_strtoull(text, NULL, 10) : 0;
+}
+
+bool spr_proc_is_stopped(pid_t pid)
+{
+    g_autofree char *state = stat_text(pid, STATE_FIELD);
+    return g_strcmp0(state, "T") == 0;
 }
 
 guint64 spr_proc_start_time(pid_t pid)

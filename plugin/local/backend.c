@@ -5,6 +5,7 @@
 #include "local/info.h"
 #include "local/launch.h"
 #include "local/life.h"
+#include "local/link.h"
 #include "local/plan.h"
 #include "supervised/owner.h"
 
@@ -52,6 +53,7 @@ static LocalRecord *new_record(const DkrSandboxOptions *options, const char *fol
     record->pids = options->pids_limit.value;
     copy_pairs(&options->labels, &record->labels);
     copy_pairs(&options->env, &record->env);
+    local_mounts_copy(&options->mounts, &record->mounts);
     return record;
 }
 
@@ -79,6 +81,8 @@ static void warn_of_differences(const DkrContext *context, const DkrSandboxOptio
         {"isolation", strcmp(options->isolation, record->isolation) != 0},
         {"network", options->network_is_set && strcmp(options->network, record->network) != 0},
         {"workingDirectory", options->working_directory && strcmp(workdir, record->workdir) != 0},
+        {"mounts",
+         options->mounts.count > 0 && !local_mounts_equal(&options->mounts, &record->mounts)},
         {"memory", options->memory.is_set && options->memory.value != record->memory},
         {"pidsLimit", options->pids_limit.is_set && options->pids_limit.value != record->pids},
     };
@@ -100,6 +104,10 @@ static bool bring_up(const DkrContext *context, LocalRecord *record, const char 
     SprSupervisor *supervisor = NULL;
     pid_t before = record->pid;
     int process = local_launch_find(record, folder);
+    if (process >= 0 && !local_link_check_paused(record->pid, error)) {
+        close(process);
+        return false;
+    }
     if (process < 0 &&
         !local_launch(record, folder, context->bwrap, wait, &process, &supervisor, error))
         return false;

@@ -1,5 +1,6 @@
 #include "local/info.h"
 
+#include "base/proc.h"
 #include "options/json.h"
 
 #include <string.h>
@@ -89,7 +90,10 @@ char *local_info_recorded(const LocalRecord *record, const char *instructions)
     int process = local_record_open_process(record);
     if (process >= 0)
         close(process);
-    json_auto_t *info = begin(record->id, record->name, process >= 0 ? "running" : "stopped");
+    const char *status = process < 0                        ? "stopped"
+                         : spr_proc_is_stopped(record->pid) ? "paused"
+                                                            : "running";
+    json_auto_t *info = begin(record->id, record->name, status);
     put(info, "createdAt", record->created);
     put(info, "workingDirectory", record->workdir);
     put(info, "state", record->isolation);

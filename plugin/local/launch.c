@@ -176,6 +176,12 @@ static bool fail_boot(const LocalRecord *record, const char *folder, GError **er
 {
     g_autofree char *words = last_words(folder);
     const char *why = words ? words : "it ended without a word";
+    for (size_t i = 0; i < record->mounts.count; i++) {
+        if (strstr(why, record->mounts.items[i].target))
+            return spr_fail(error, SPR_E_INVALID_ARGUMENT, "mount-target",
+                            "the mount at \"%s\" can't be made: %s", record->mounts.items[i].target,
+                            why);
+    }
     if (strcmp(record->isolation, LOCAL_BUBBLEWRAP) == 0)
         return fail_isolation(why, error);
     return spr_fail(error, SPR_E_UNAVAILABLE, "no-supervisor", "the supervisor does not start: %s",
@@ -256,7 +262,8 @@ bool local_launch(LocalRecord *record, const char *folder, const char *bwrap, co
     int listener;
     if (!bwrap && strcmp(record->isolation, LOCAL_BUBBLEWRAP) == 0)
         return fail_isolation("there is no program bwrap", error);
-    if (!local_socket_listen(folder, &listener, error))
+    if (!local_mounts_check(&record->mounts, error) ||
+        !local_socket_listen(folder, &listener, error))
         return false;
     record->pid = 0;
     g_free(record->boot_id);

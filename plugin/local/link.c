@@ -1,5 +1,7 @@
 #include "local/link.h"
 
+#include "base/error.h"
+#include "base/proc.h"
 #include "local/socket.h"
 #include "local/user.h"
 #include "supervised/pool.h"
@@ -57,10 +59,19 @@ static SprSupervisor *take_shared(DkrLink *link)
     return link->shared ? spr_supervisor_ref(link->shared) : NULL;
 }
 
+bool local_link_check_paused(pid_t pid, GError **error)
+{
+    return !spr_proc_is_stopped(pid) ||
+           spr_fail(error, SPR_E_NOT_READY, "paused",
+                    "the sandbox is paused: let its processes go on (SIGCONT), or stop it");
+}
+
+/* What was sent to a supervisor that is paused would be done when it goes on, perhaps long after
+ * its caller. */
 bool dkr_link_get(DkrLink *link, const char *user, const SprWait *wait,
                   SprSupervisor **ret_supervisor, GError **error)
 {
-    if (user && !local_user_check(user, error))
+    if ((user && !local_user_check(user, error)) || !local_link_check_paused(link->pid, error))
         return false;
     g_mutex_lock(&link->lock);
     SprSupervisor *shared = take_shared(link);

@@ -12,5 +12,8 @@
 DkrLink *local_link_new(const char *folder, pid_t pid, int process, SprSupervisor *supervisor);
 void local_link_free(DkrLink *link);
 
+/* Its supervisor was stopped by somebody: false, with SPR_E_NOT_READY, reason "paused". */
+bool local_link_check_paused(pid_t pid, GError **error);
+
 /* Whether its sandbox has ended, or does within limit_ms. */
 bool local_link_is_over(const DkrLink *link, int limit_ms);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "local/refuse.h"
 #include "local/user.h"
 #include "options/json.h"
 #include "options/names.h"
@@ -30,6 +31,7 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
     g_free(options->network);
     g_free(options->hostname);
     g_strfreev(options->cap_drop);
+    local_mounts_clear(&options->mounts);
     g_free(options->supervisor);
     g_free(options->transport);
     g_free(options);
@@ -37,26 +39,12 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
 
 /* ---------------------------------------------------------------------------- refusals */
 
-static bool refuse(const DkrJsonPath *path, const char *why, GError **error)
-{
-    g_autofree char *at = dkr_json_path_text(path);
-    return spr_fail(error, SPR_E_UNSUPPORTED, "unsupported-option",
-                    "%s: the local provider cannot keep it: %s; leave it out", at, why);
-}
-
-/* words[0] is why. */
-static bool refuse_option(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
-                          void *target, GError **error)
-{
-    return refuse(path, field->words[0], error);
-}
-
 /* Accepted where it asks for what is so anyway. */
 static bool read_false(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
                        void *target, GError **error)
 {
     return !json_is_true(value) ? dkr_json_read_bool(value, path, field, target, error)
-                                : refuse(path, "nothing here is privileged", error);
+                                : local_refuse(path, "nothing here is privileged", error);
 }
 
 static bool read_true(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
@@ -64,7 +52,8 @@ static bool read_true(const json_t *value, const DkrJsonPath *path, const DkrJso
 {
     return !json_is_false(value)
                ? dkr_json_read_bool(value, path, field, target, error)
-               : refuse(path, "the first process is always the supervisor, which reaps", error);
+               : local_refuse(path, "the first process is always the supervisor, which reaps",
+                              error);
 }
 
 static bool read_network(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
@@ -72,7 +61,8 @@ static bool read_network(const json_t *value, const DkrJsonPath *path, const Dkr
 {
     const char *text = json_string_value(value);
     if (text && *text && strcmp(text, "none") != 0 && strcmp(text, "host") != 0)
-        return refuse(path, "a sandbox has no network (\"none\") or the host's (\"host\")", error);
+        return local_refuse(path, "a sandbox has no network (\"none\") or the host's (\"host\")",
+                            error);
     return dkr_json_read_text(value, path, field, target, error);
 }
 
@@ -80,7 +70,7 @@ static bool read_supervisor(const json_t *value, const DkrJsonPath *path, const 
                             void *target, GError **error)
 {
     if (g_strcmp0(json_string_value(value), "off") == 0)
-        return refuse(path, "its supervisor is the only way into a sandbox", error);
+        return local_refuse(path, "its supervisor is the only way into a sandbox", error);
     return dkr_json_read_word(value, path, field, target, error);
 }
 
@@ -88,7 +78,7 @@ static bool read_transport(const json_t *value, const DkrJsonPath *path, const D
                            void *target, GError **error)
 {
     if (g_strcmp0(json_string_value(value), "stream") == 0)
-        return refuse(path, "the supervisor is reached by a socket", error);
+        return local_refuse(path, "the supervisor is reached by a socket", error);
     return dkr_json_read_word(value, path, field, target, error);
 }
 
@@ -98,23 +88,7 @@ static bool read_user(const json_t *value, const DkrJsonPath *path, const DkrJso
     if (!dkr_json_read_text(value, path, field, target, error))
         return false;
     return local_user_is_own(json_string_value(value)) ||
-           refuse(path, "a sandbox has one user, who is the host's", error);
-}
-
-/* Mounts over what the sandbox sees of the host would hide or fail. */
-static const char *wrong_directory(const char *key, const char *path)
-{
-    static const char *const taken[] = {"/usr", "/etc",  "/bin", "/sbin",  "/lib",
-                                        "/dev", "/proc", "/sys", "/.sprov"};
-    const char *wrong = dkr_json_wrong_path(key, path);
-    for (gsize i = 0; !wrong && i < G_N_ELEMENTS(taken); i++) {
-        gsize size = strlen(taken[i]);
-        if (strncmp(path, taken[i], size) == 0 && (path[size] == '/' || path[size] == '\0'))
-            wrong = "must not be below a directory that the sandbox has of the host or of its own";
-    }
-    if (!wrong && (g_str_has_prefix(path, "/lib") || strstr(path, "/..")))
-        wrong = "must not begin with /lib or contain \"..\"";
-    return wrong;
+           local_refuse(path, "a sandbox has one user, who is the host's", error);
 }
 
 /* ------------------------------------------------------------------------------ fields */
@@ -127,7 +101,6 @@ static const char *wrong_directory(const char *key, const char *path)
     }
 
 #define NO_IMAGE "it has no images, a sandbox sees the host's /usr"
-#define NO_MOUNTS "a sandbox has its workspace, /tmp and the host's /usr"
 #define NO_ENGINE "it needs an engine"
 #define ALREADY_LESS "a sandbox has no capabilities and can get none"
 #define OTHER_LIMIT "its limits are memory and pidsLimit"
@@ -140,7 +113,7 @@ static const DkrJsonField option_fields[] = {
     {"id", dkr_json_read_text, AT(id), 1, ID_MAX_BYTES},
     {"name", dkr_json_read_text, AT(name), .min = 1},
     {"env", dkr_json_read_pairs, AT(env), .wrong = dkr_rule_variable},
-    {"workingDirectory", dkr_json_read_text, AT(working_directory), .wrong = wrong_directory},
+    {"workingDirectory", dkr_json_read_text, AT(working_directory), .wrong = local_wrong_directory},
     {"timeout", dkr_json_read_integer, AT(timeout), 0, G_MAXINT64},
     {"labels", dkr_json_read_pairs, AT(labels), .wrong = dkr_name_wrong_label},
     {"instructions", dkr_json_read_text, AT(instructions)},
@@ -157,33 +130,33 @@ static const DkrJsonField option_fields[] = {
     {"supervisor", read_supervisor, AT(supervisor), .words = supervisor_modes},
     {"transport", read_transport, AT(transport), .words = transports},
     {"stopTimeout", dkr_json_read_integer, AT(stop_timeout), 0, MAX_STOP_TIMEOUT_S},
-    {"image", refuse_option, WHY(NO_IMAGE)},
-    {"template", refuse_option, WHY(NO_IMAGE)},
-    {"platform", refuse_option, WHY(NO_IMAGE)},
-    {"pullPolicy", refuse_option, WHY(NO_IMAGE)},
-    {"entrypoint", refuse_option, WHY(NO_IMAGE)},
-    {"command", refuse_option, WHY("the first process is always the supervisor")},
-    {"workingDir", refuse_option, WHY("its name is \"workingDirectory\"")},
-    {"volumes", refuse_option, WHY(NO_MOUNTS)},
-    {"tmpfs", refuse_option, WHY(NO_MOUNTS)},
-    {"mounts", refuse_option, WHY(NO_MOUNTS)},
-    {"dns", refuse_option, WHY("with \"network\": \"host\" it has the host's")},
-    {"extraHosts", refuse_option, WHY("with \"network\": \"host\" it has the host's")},
-    {"devices", refuse_option, WHY("a sandbox has no devices of the host")},
-    {"gpus", refuse_option, WHY("a sandbox has no devices of the host")},
-    {"runtime", refuse_option, WHY(NO_ENGINE)},
-    {"memorySwap", refuse_option, WHY(OTHER_LIMIT)},
-    {"shmSize", refuse_option, WHY(OTHER_LIMIT)},
-    {"cpus", refuse_option, WHY(OTHER_LIMIT)},
-    {"cpuShares", refuse_option, WHY(OTHER_LIMIT)},
-    {"cpuQuota", refuse_option, WHY(OTHER_LIMIT)},
-    {"cpuPeriod", refuse_option, WHY(OTHER_LIMIT)},
-    {"ulimits", refuse_option, WHY(OTHER_LIMIT)},
-    {"readonlyRootfs", refuse_option,
+    {"mounts", local_mounts_read, AT(mounts)},
+    {"tmpfs", local_mounts_read_tmpfs, AT(mounts)},
+    {"image", local_refuse_option, WHY(NO_IMAGE)},
+    {"template", local_refuse_option, WHY(NO_IMAGE)},
+    {"platform", local_refuse_option, WHY(NO_IMAGE)},
+    {"pullPolicy", local_refuse_option, WHY(NO_IMAGE)},
+    {"entrypoint", local_refuse_option, WHY(NO_IMAGE)},
+    {"command", local_refuse_option, WHY("the first process is always the supervisor")},
+    {"workingDir", local_refuse_option, WHY("its name is \"workingDirectory\"")},
+    {"volumes", local_refuse_option, WHY("folders of the host are \"mounts\" of type \"bind\"")},
+    {"dns", local_refuse_option, WHY("with \"network\": \"host\" it has the host's")},
+    {"extraHosts", local_refuse_option, WHY("with \"network\": \"host\" it has the host's")},
+    {"devices", local_refuse_option, WHY("a sandbox has no devices of the host")},
+    {"gpus", local_refuse_option, WHY("a sandbox has no devices of the host")},
+    {"runtime", local_refuse_option, WHY(NO_ENGINE)},
+    {"memorySwap", local_refuse_option, WHY(OTHER_LIMIT)},
+    {"shmSize", local_refuse_option, WHY(OTHER_LIMIT)},
+    {"cpus", local_refuse_option, WHY(OTHER_LIMIT)},
+    {"cpuShares", local_refuse_option, WHY(OTHER_LIMIT)},
+    {"cpuQuota", local_refuse_option, WHY(OTHER_LIMIT)},
+    {"cpuPeriod", local_refuse_option, WHY(OTHER_LIMIT)},
+    {"ulimits", local_refuse_option, WHY(OTHER_LIMIT)},
+    {"readonlyRootfs", local_refuse_option,
      WHY("all but the workspace, /tmp and /dev/shm is read-only always")},
-    {"capAdd", refuse_option, WHY(ALREADY_LESS)},
-    {"securityOpt", refuse_option, WHY(NO_ENGINE)},
-    {"dockerOptions", refuse_option, WHY(NO_ENGINE)},
+    {"capAdd", local_refuse_option, WHY(ALREADY_LESS)},
+    {"securityOpt", local_refuse_option, WHY(NO_ENGINE)},
+    {"dockerOptions", local_refuse_option, WHY(NO_ENGINE)},
     {NULL},
 };
 
@@ -223,6 +196,7 @@ static bool check_isolation(const DkrSandboxOptions *options, GError **error)
                         : options->hostname                   ? "hostname"
                         : options->working_directory          ? "workingDirectory"
                         : options->cap_drop                   ? "capDrop"
+                        : options->mounts.count > 0           ? "mounts"
                                                               : NULL;
     return !wrong || spr_fail(error, SPR_E_UNSUPPORTED, "unsupported-option",
                               "%s: with \"isolation\": \"none\" there is nothing to keep it with: "

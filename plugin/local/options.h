@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "local/mounts.h"
 #include "options/common.h"
 
 #define LOCAL_BUBBLEWRAP "bubblewrap"
@@ -24,6 +25,7 @@ struct DkrSandboxOptions {
     bool network_is_set;
     char *hostname;  /* NULL: the id's beginning */
     char **cap_drop; /* all are dropped anyway */
+    LocalMounts mounts;
     char *supervisor, *transport;
     DkrOptInt timeout;
     DkrOptInt stop_timeout;

@@ -117,6 +117,7 @@ static void add_folders(GStrvBuilder *argv, const LocalRecord *record, const cha
     add_bind(argv, "--bind", folder, "workspace", workspace);
     add_bind(argv, "--bind", folder, "run", LOCAL_OWN_DIRECTORY "/run");
     add_bind(argv, "--ro-bind", folder, "supervisor", LOCAL_OWN_DIRECTORY "/supervisor");
+    local_mounts_add(&record->mounts, argv);
     add(argv, "--remount-ro", "/", "--chdir", record->workdir, NULL);
 }
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "local/launch.h"
 #include "local/life.h"
+#include "local/link.h"
 #include "local/socket.h"
 #include "local/tree.h"
 
@@ -33,6 +34,10 @@ static bool find_use(const LocalRecord *record, const char *folder, const SprWai
     if (process < 0)
         return true;
     close(process);
+    if (!local_link_check_paused(record->pid, NULL)) {
+        *ret_use = g_strdup("it is paused, so that nobody can tell whether it is used");
+        return true;
+    }
     if (local_socket_visit(folder, record->pid, &limited, &supervisor, &why) &&
         spr_supervisor_retire(supervisor, &limited, &uses, &why)) {
         if (uses > 0)

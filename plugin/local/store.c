@@ -60,6 +60,7 @@ void local_record_free(LocalRecord *record)
     g_free(record->user);
     dkr_pairs_clear(&record->labels);
     dkr_pairs_clear(&record->env);
+    local_mounts_clear(&record->mounts);
     g_free(record->boot_id);
     g_free(record->cgroup);
     g_free(record);
@@ -175,6 +176,7 @@ static LocalRecord *from_json(const json_t *object)
     record->pids = json_integer_value(json_object_get(object, "pids"));
     pairs_from_json(json_object_get(object, "labels"), &record->labels);
     pairs_from_json(json_object_get(object, "env"), &record->env);
+    local_mounts_from_json(json_object_get(object, "mounts"), &record->mounts);
     record->pid = (pid_t)json_integer_value(json_object_get(object, "pid"));
     record->start_time = (guint64)json_integer_value(json_object_get(object, "startTime"));
     record->boot_id = text_of(object, "bootId");
@@ -211,14 +213,16 @@ bool local_store_write(const LocalStore *store, const LocalRecord *record, GErro
     g_autofree char *path = g_build_filename(folder, RECORD, NULL);
     g_autofree char *temporary = g_strconcat(path, ".new", NULL);
     json_auto_t *object = json_pack(
-        "{s:s, s:s*, s:s*, s:s*, s:s, s:s, s:s*, s:s, s:s*, s:I, s:I, s:o, s:o, s:i, s:I, s:s*, "
+        "{s:s, s:s*, s:s*, s:s*, s:s, s:s, s:s*, s:s, s:s*, s:I, s:I, s:o, s:o, s:o, s:i, s:I, "
+        "s:s*, "
         "s:s*}",
         "id", record->id, "name", record->name, "created", record->created, "owner", record->owner,
         "isolation", record->isolation, "network", record->network, "hostname", record->hostname,
         "workdir", record->workdir, "user", record->user, "memory", (json_int_t)record->memory,
         "pids", (json_int_t)record->pids, "labels", pairs_to_json(&record->labels), "env",
-        pairs_to_json(&record->env), "pid", (int)record->pid, "startTime",
-        (json_int_t)record->start_time, "bootId", record->boot_id, "cgroup", record->cgroup);
+        pairs_to_json(&record->env), "mounts", local_mounts_to_json(&record->mounts), "pid",
+        (int)record->pid, "startTime", (json_int_t)record->start_time, "bootId", record->boot_id,
+        "cgroup", record->cgroup);
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
         return spr_fail_errno(error, SPR_E_DENIED, errno, "runtime-dir",
                               "the folder \"%s\" can't be made", folder);

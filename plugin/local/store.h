@@ -28,6 +28,7 @@ typedef struct {
     gint64 pids;
     DkrPairs labels;
     DkrPairs env;
+    LocalMounts mounts;
 
     /* Of its present life; pid 0: none. */
     pid_t pid;

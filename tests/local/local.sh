@@ -73,6 +73,7 @@ gone() { # at once, or as soon as init has waited for it
 check 'an image is refused by name' refuses 'image: the local provider cannot keep it' '{"image":"debian"}'
 check 'a template is refused by name' refuses 'template: ' '{"template":{"baseImage":"debian"}}'
 check 'mounts are refused by name' refuses 'volumes: ' '{"volumes":{"/etc":"/x"}}'
+check 'a folder of the host that is not there is named' refuses '"/no/such"' '{"mounts":[{"type":"bind","source":"/no/such","target":"/given"}]}'
 check 'privileged is refused by name' refuses 'privileged: ' '{"privileged":true}'
 check 'a foreign network is refused by name' refuses 'network: ' '{"network":"bridge"}'
 check 'another user is refused by name' refuses 'user: ' '{"user":"nobody"}'
@@ -186,6 +187,39 @@ inside=$(in_box 'readlink /proc/self/ns/pid' && cat "$work/out")
 check 'a sandbox that nobody wrote down is found by its socket' \
     prints "$inside" in_box 'readlink /proc/self/ns/pid'
 check 'and goes' eval 'hs rm --id box && is_empty'
+
+# --------------------------------------------------------------------------------- mounts
+
+mkdir -p "$work/given/deep"
+echo ours > "$work/given/file"
+mounts="{\"mounts\":[{\"type\":\"bind\",\"source\":\"$work/given\",\"target\":\"/given\"},
+    {\"type\":\"bind\",\"source\":\"$work/given\",\"target\":\"/looked\",\"readOnly\":true},
+    {\"type\":\"tmpfs\",\"target\":\"/given/deep\"}],\"tmpfs\":{\"/small\":\"size=64k,mode=700\"}}"
+hs start --id box -o "$mounts"
+check 'a folder of the host is given, and only to be read where that was asked for' \
+    in_box 'grep -q ours /given/file && grep -q ours /looked/file && echo theirs > /given/new && ! touch /looked/x'
+check 'it is the same folder' grep -q theirs "$work/given/new"
+check 'memory has its size and mode, also in what is given' \
+    in_box 'touch /given/deep/hidden && ! head -c 100000 /dev/zero > /small/x && [ "$(stat -c %a /small)" = 700 ]'
+check 'and is nothing of the host' [ ! -e "$work/given/deep/hidden" ]
+hs stop --id box
+check 'another host starts it with the same' in_box 'grep -q theirs /given/new && [ ! -s /small/x ]'
+check 'a removal takes nothing of what was given' eval 'hs rm --id box && is_empty && grep -q ours "$work/given/file"'
+
+# --------------------------------------------------------------------------------- paused
+
+hs start --id box
+in_box 'echo kept > f'
+frozen=$(pgrep -P "$(pgrep -f "bwrap.*$run")")
+kill -STOP "$frozen"
+check 'a paused sandbox says so, at once' \
+    eval '! hs exec --id box --timeout 60 -c "echo no > f" && grep -q "is paused" "$work/err"'
+check 'to whoever starts it too' eval '! hs start --id box && grep -q "is paused" "$work/err"'
+check 'its state tells it' eval 'hs info --id box --json && grep -q "\"status\": *\"paused\"" "$work/out"'
+kill -CONT "$frozen"
+check 'and nothing was done when it goes on' prints kept in_box 'cat f'
+kill -STOP "$frozen"
+check 'a paused one can be removed' eval 'hs rm --id box && gone && is_empty'
 
 # ---------------------------------------------------------------------------------- prune
 

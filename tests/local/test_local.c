@@ -4,6 +4,7 @@
 #include "local/plan.h"
 #include "local/store.h"
 #include "local/tree.h"
+#include "options/json.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -38,7 +39,15 @@ Test(local_options, that_cannot_be_kept_are_refused_by_name)
         {"{\"image\":\"debian\"}", "image: "},
         {"{\"template\":\"x\"}", "template: "},
         {"{\"volumes\":{\"/a\":\"/b\"}}", "volumes: "},
-        {"{\"mounts\":[]}", "mounts: "},
+        {"{\"mounts\":[{\"type\":\"volume\",\"source\":\"a\",\"target\":\"/a\"}]}",
+         "mounts[0].type: "},
+        {"{\"mounts\":[{\"type\":\"bind\",\"source\":\"/a\",\"target\":\"/"
+         "a\",\"bindOptions\":{}}]}",
+         "mounts[0].bindOptions: "},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\",\"readOnly\":true}]}", "mounts[0]: "},
+        {"{\"tmpfs\":{\"/a\":\"size=1k,noexec\"}}", "tmpfs[\"/a\"]: "},
+        {"{\"tmpfs\":{\"/a\":\"size=0\"}}", "tmpfs[\"/a\"]: "},
+        {"{\"isolation\":\"none\",\"tmpfs\":{\"/a\":\"\"}}", "mounts: "},
         {"{\"privileged\":true}", "privileged: "},
         {"{\"network\":\"bridge\"}", "network: "},
         {"{\"init\":false}", "init: "},
@@ -58,6 +67,50 @@ Test(local_options, that_cannot_be_kept_are_refused_by_name)
     is_refused("{\"workingDirectory\":\"/tmp/../usr\"}", SPR_E_INVALID_ARGUMENT,
                "workingDirectory: ");
     is_refused("{\"workingDirectory\":\"w\"}", SPR_E_INVALID_ARGUMENT, "workingDirectory: ");
+}
+
+Test(local_options, that_mount_twice_or_over_what_is_there_are_wrong)
+{
+    static const char *const json[][2] = {
+        {"{\"mounts\":{}}", "mounts: "},
+        {"{\"mounts\":[{\"type\":\"bind\",\"target\":\"/a\"}]}", "mounts[0].source: "},
+        {"{\"mounts\":[{\"type\":\"bind\",\"source\":\"a\",\"target\":\"/a\"}]}",
+         "mounts[0].source: "},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/usr/x\"}]}", "mounts[0].target: "},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/\"}]}", "mounts[0].target: "},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"source\":\"/b\",\"target\":\"/a\"}]}",
+         "mounts[0].source: "},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\"},{\"type\":\"tmpfs\",\"target\":\"/a/"
+         "\"}]}",
+         "mounts[1].target: "},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\"}],\"tmpfs\":{\"//a\":\"\"}}",
+         "tmpfs[\"//a\"]: "},
+        {"{\"tmpfs\":{\"/proc\":\"\"}}", "tmpfs[\"/proc\"]: "},
+        {"{\"tmpfs\":{\"/a\":5}}", "tmpfs[\"/a\"]: "},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(json); i++)
+        is_refused(json[i][0], SPR_E_INVALID_ARGUMENT, json[i][1]);
+}
+
+/* Those of the engine's schema that local.so does not keep are known, too. */
+Test(local_options, that_are_known_are_those_of_the_schemas)
+{
+    static const char *const schemas[] = {"local-sandbox.json", "sandbox.json"};
+    for (gsize i = 0; i < G_N_ELEMENTS(schemas); i++) {
+        g_autofree char *path = g_build_filename(SOURCE_DIR "/abi/schema", schemas[i], NULL);
+        json_auto_t *schema = json_load_file(path, 0, NULL);
+        const char *key;
+        json_t *value;
+        cr_assert_gt(json_object_size(json_object_get(schema, "properties")), 15);
+        json_object_foreach(json_object_get(schema, "properties"), key, value)
+        {
+            g_autoptr(DkrSandboxOptions) options = NULL;
+            g_autoptr(GError) error = NULL;
+            g_autofree char *json = g_strdup_printf("{\"%s\":null}", key);
+            cr_assert_not(dkr_sandbox_options_parse(json, &options, &error));
+            cr_expect_not(spr_error_is(error, SPR_E_INVALID_ARGUMENT, "unknown-option"), "%s", key);
+        }
+    }
 }
 
 Test(local_options, ask_for_bubblewrap_without_network_unless_they_say_otherwise)
@@ -95,6 +148,7 @@ static char *line_of(const char *json)
                           .isolation = options->isolation,
                           .network = options->network,
                           .hostname = options->hostname,
+                          .mounts = options->mounts,
                           .workdir = local_plan_workdir(options, "/run/x")};
     g_auto(GStrv) argv = local_plan_argv(&record, "/run/x", "/usr/bin/bwrap");
     g_free(record.workdir);
@@ -127,6 +181,20 @@ Test(local_plan, binds_nothing_of_the_host_to_be_written_but_the_folders_of_the_
             cr_expect(g_str_has_prefix(words[i + 1], "/run/x/"), "%s", words[i + 1]);
         cr_expect(strcmp(words[i], "--dev-bind") != 0);
     }
+}
+
+Test(local_plan, mounts_what_lies_in_another_behind_it)
+{
+    g_autofree char *line =
+        line_of("{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/given/"
+                "in\",\"tmpfsOptions\":{\"mode\":448}},"
+                "{\"type\":\"bind\",\"source\":\"/srv\",\"target\":\"/given\",\"readOnly\":true}],"
+                "\"tmpfs\":{\"/small\":\"size=64k\"}}");
+    const char *given = strstr(line, "--ro-bind /srv /given ");
+    const char *inside = strstr(line, "--perms 0700 --tmpfs /given/in ");
+    cr_assert(given && inside && given < inside, "%s", line);
+    cr_assert(strstr(line, "--perms 1777 --size 65536 --tmpfs /small "), "%s", line);
+    cr_assert(strstr(line, "--remount-ro / ") > inside);
 }
 
 Test(local_plan, puts_the_workspace_where_it_is_wanted)
