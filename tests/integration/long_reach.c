@@ -48,20 +48,46 @@ static void *ask(void *ctx)
     return NULL;
 }
 
+/* One whose time is over while the others come. */
+static void *be_killed(void *ctx)
+{
+    Caller *caller = ctx;
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "sleep 300";
+    request.run_timeout_ms = 5000;
+    caller->run = ep_run(caller->sandbox, &request, NULL);
+    return NULL;
+}
+
+static bool sleeps(void *ctx)
+{
+    return ep_runs(((EpBox *)ctx)->sandbox, "300");
+}
+
 /* By engine execs each is a connection of its own. */
-Test(reach, takes_a_crowd_at_once, .timeout = 600)
+Test(reach, takes_a_crowd_at_once_and_kills_in_its_midst, .timeout = 600)
 {
     static Caller callers[CROWD];
     EpBox box = far_box(PLAIN);
+    Caller killed = {.sandbox = box.sandbox};
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, be_killed, &killed), 0);
+    cr_assert(ep_wait_until(sleeps, &box));
     double began = ep_now();
     for (int i = 0; i < CROWD; i++)
         callers[i].sandbox = box.sandbox;
     ep_threads(CROWD, ask, callers, sizeof *callers);
+    pthread_join(thread, NULL);
     ep_note("# %d calls at once: %.1f s", CROWD, ep_now() - began);
     for (int i = 0; i < CROWD; i++)
         cr_expect(callers[i].run.status == SPROV_OK && callers[i].run.out.data &&
                       strcmp(callers[i].run.out.data, "here\n") == 0,
                   "%d: status %d, %s", i, callers[i].run.status, callers[i].run.error.message);
+    cr_expect_eq(killed.run.status, SPROV_OK, "%s", killed.run.error.message);
+    cr_expect_eq(killed.run.result.flags & ~SPROV_EXEC_UNCONFIRMED,
+                 SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED);
+    ep_note("# the kill beside them: flags %x, after %.1f s", killed.run.result.flags,
+            (double)killed.run.result.duration_ms / 1e3);
     end_box(&box);
 }
 

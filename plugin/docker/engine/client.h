@@ -37,6 +37,7 @@ typedef struct {
     const char *method;
     const char *path; /* escaped, with its query; "/v1.NN" is put before it */
     bool unversioned;
+    bool urgent;         /* of a kill: does not queue behind others */
     const char *body;    /* JSON text, or NULL; wiped by its owner where it holds a secret */
     DkrBodyFn read_body; /* instead of body: a stream */
     void *read_ctx;

@@ -29,7 +29,7 @@ typedef struct {
     socklen_t size;
 } DkrTarget;
 
-/* login: of endpoint->logins, taken over whatever comes of it.
+/* login: of one of endpoint->logins, taken over whatever comes of it.
  * Within 10 s; SPR_E_UNAVAILABLE, reason "engine-unreachable", when nobody takes it. An ssh is only
  * started: what it cannot do shows in the first answer. */
 bool dkr_dial(const DkrEndpoint *endpoint, SprPass *login, const SprWait *wait, DkrDial *ret_dial,

@@ -7,6 +7,7 @@
 
 /* An sshd begins to refuse when 10 are about to log in (its MaxStartups). */
 #define LOGINS_MOST 5
+#define URGENT_LOGINS_MOST 4
 #define LOGIN_PATIENCE_MS 5000
 #define UNIX_SCHEME "unix://"
 #define PATH_MOST (sizeof((struct sockaddr_un *)NULL)->sun_path - 1)
@@ -195,6 +196,13 @@ static const Scheme *find_scheme(const char *host)
     return NULL;
 }
 
+/* A kill is not kept waiting by a crowd of calls, only by other kills. */
+static void make_gates(DkrEndpoint *endpoint)
+{
+    endpoint->logins[false] = spr_gate_new(LOGINS_MOST, LOGIN_PATIENCE_MS);
+    endpoint->logins[true] = spr_gate_new(URGENT_LOGINS_MOST, LOGIN_PATIENCE_MS);
+}
+
 bool dkr_endpoint_parse(const char *host, const char *origin, DkrEndpoint **ret_endpoint,
                         GError **error)
 {
@@ -217,7 +225,7 @@ bool dkr_endpoint_parse(const char *host, const char *origin, DkrEndpoint **ret_
     if (!endpoint->base)
         endpoint->base = g_strdup("");
     if (endpoint->via == DKR_VIA_SSH)
-        endpoint->logins = spr_gate_new(LOGINS_MOST, LOGIN_PATIENCE_MS);
+        make_gates(endpoint);
     dkr_endpoint_name(endpoint);
     *ret_endpoint = g_steal_pointer(&endpoint);
     return true;
@@ -236,6 +244,7 @@ void dkr_endpoint_free(DkrEndpoint *endpoint)
     dkr_tls_free(endpoint->tls);
     g_free(endpoint->ssh_config);
     g_strfreev(endpoint->headers);
-    spr_gate_free(endpoint->logins);
+    for (gsize i = 0; i < G_N_ELEMENTS(endpoint->logins); i++)
+        spr_gate_free(endpoint->logins[i]);
     g_free(endpoint);
 }

@@ -34,12 +34,12 @@ typedef struct {
     char *address; /* "unix:///var/run/docker.sock", for messages; never with a password */
     char *origin;  /* what chose it: "config \"host\"", "DOCKER_HOST", "default" */
 
-    DkrTls *tls;      /* NULL: none */
-    char *ssh_config; /* a configuration file for ssh, or NULL for its own */
-    char **headers;   /* "Name: value" on every request, or NULL */
-    int api_minor;    /* NN of an API 1.NN that was chosen; 0: ask the engine */
-    gint64 limit_ms;  /* of an ordinary request, 0: 30 s */
-    SprGate *logins;  /* ssh: those that are on their way; else NULL */
+    DkrTls *tls;        /* NULL: none */
+    char *ssh_config;   /* a configuration file for ssh, or NULL for its own */
+    char **headers;     /* "Name: value" on every request, or NULL */
+    int api_minor;      /* NN of an API 1.NN that was chosen; 0: ask the engine */
+    gint64 limit_ms;    /* of an ordinary request, 0: 30 s */
+    SprGate *logins[2]; /* ssh: those that are on their way, [1]: the urgent; else NULL */
 } DkrEndpoint;
 
 /* host is an address as DOCKER_HOST has it, origin its place for messages. The port of tcp is 0

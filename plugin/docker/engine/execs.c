@@ -76,7 +76,7 @@ bool dkr_exec_create(DkrClient *client, const char *container, const DkrExecSpec
     json_auto_t *answer = NULL;
     if (!create_body(spec, &body, error))
         return false;
-    DkrRequest request = {.method = "POST", .path = path, .body = body};
+    DkrRequest request = {.method = "POST", .path = path, .body = body, .urgent = spec->urgent};
     bool ok = dkr_client_json(client, &request, wait, &answer, error);
     wipe_free(body);
     if (!ok)
@@ -88,12 +88,15 @@ bool dkr_exec_create(DkrClient *client, const char *container, const DkrExecSpec
     return true;
 }
 
-bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait, DkrHijack **ret_hijack,
-                    GError **error)
+bool dkr_exec_start(DkrClient *client, const char *id, const DkrExecSpec *spec, const SprWait *wait,
+                    DkrHijack **ret_hijack, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/exec/%s/start", id);
-    return dkr_hijack_open(client, path, "{\"Detach\":false,\"Tty\":false}", wait, ret_hijack,
-                           error);
+    const DkrHijackRequest request = {.path = path,
+                                      .protocol = "tcp",
+                                      .body = "{\"Detach\":false,\"Tty\":false}",
+                                      .urgent = spec->urgent};
+    return dkr_hijack_open(client, &request, wait, ret_hijack, error);
 }
 
 static bool inspect(DkrClient *client, const char *id, const SprWait *wait, json_t **ret_object,

@@ -12,6 +12,7 @@ typedef struct {
     const char *cwd;         /* absolute, or NULL */
     const char *user;        /* or NULL */
     bool with_stdin;
+    bool urgent; /* it ends another: does not queue behind others */
 } DkrExecSpec;
 
 typedef struct {
@@ -25,8 +26,8 @@ bool dkr_exec_create(DkrClient *client, const char *container, const DkrExecSpec
                      const SprWait *wait, char **ret_id, GError **error);
 
 /* Starts it and takes its connection over. */
-bool dkr_exec_start(DkrClient *client, const char *id, const SprWait *wait, DkrHijack **ret_hijack,
-                    GError **error);
+bool dkr_exec_start(DkrClient *client, const char *id, const DkrExecSpec *spec, const SprWait *wait,
+                    DkrHijack **ret_hijack, GError **error);
 
 /* Never ask while output is unread: engines of version 26 wait for the reader. */
 bool dkr_exec_inspect(DkrClient *client, const char *id, const SprWait *wait, DkrExecState *ret,

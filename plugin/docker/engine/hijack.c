@@ -187,14 +187,14 @@ static char *request_text(DkrClient *client, int minor, const DkrHijackRequest *
                            request->headers ? request->headers : "", request->protocol, body);
 }
 
-bool dkr_hijack_open_as(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
-                        DkrHijack **ret_hijack, GError **error)
+bool dkr_hijack_open(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
+                     DkrHijack **ret_hijack, GError **error)
 {
     int minor;
     SprPass *login;
     const DkrEndpoint *endpoint = dkr_client_endpoint(client);
     if (!dkr_client_api_minor(client, wait, &minor, error) ||
-        !spr_gate_enter(endpoint->logins, wait, &login, error))
+        !spr_gate_enter(endpoint->logins[request->urgent], wait, &login, error))
         return false;
     SprWait limited = spr_wait_within(wait, dkr_client_limit_ms(client));
     g_autoptr(DkrHijack) hijack = g_new0(DkrHijack, 1);
@@ -209,13 +209,6 @@ bool dkr_hijack_open_as(DkrClient *client, const DkrHijackRequest *request, cons
         return false;
     *ret_hijack = g_steal_pointer(&hijack);
     return true;
-}
-
-bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
-                     DkrHijack **ret_hijack, GError **error)
-{
-    const DkrHijackRequest request = {.path = path, .protocol = "tcp", .body = body};
-    return dkr_hijack_open_as(client, &request, wait, ret_hijack, error);
 }
 
 int dkr_hijack_fd(const DkrHijack *hijack)

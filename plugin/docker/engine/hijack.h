@@ -15,15 +15,12 @@ typedef struct {
     const char *protocol; /* that is asked for: "tcp", "h2c" */
     const char *headers;  /* more of them, each line with its end; or NULL */
     const char *body;     /* JSON, or NULL */
+    bool urgent;          /* as that of a DkrRequest */
 } DkrHijackRequest;
 
 /* POSTs request and reads the head of the answer. Anything but 101 or a plain 200 is an error with
  * the engine's text. Nothing may be sent before this returned: engines lose it. */
-bool dkr_hijack_open_as(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
-                        DkrHijack **ret_hijack, GError **error);
-
-/* The same for the protocol "tcp". */
-bool dkr_hijack_open(DkrClient *client, const char *path, const char *body, const SprWait *wait,
+bool dkr_hijack_open(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
                      DkrHijack **ret_hijack, GError **error);
 
 int dkr_hijack_fd(const DkrHijack *hijack);

@@ -44,11 +44,11 @@ static DkrLane *lane_new(const DkrLanes *lanes)
     return lane;
 }
 
-bool dkr_lane_take(DkrLanes *lanes, bool in_turn, const SprWait *wait, DkrLane **ret_lane,
+bool dkr_lane_take(DkrLanes *lanes, DkrLaneUse use, const SprWait *wait, DkrLane **ret_lane,
                    GError **error)
 {
     SprPass *pass;
-    if (!spr_gate_enter(in_turn ? lanes->gate : NULL, wait, &pass, error))
+    if (!spr_gate_enter(use == DKR_LANE_IN_TURN ? lanes->gate : NULL, wait, &pass, error))
         return false;
     g_mutex_lock(&lanes->lock);
     DkrLane *lane = g_queue_pop_head(&lanes->idle);
@@ -56,6 +56,7 @@ bool dkr_lane_take(DkrLanes *lanes, bool in_turn, const SprWait *wait, DkrLane *
     if (!lane)
         lane = lane_new(lanes);
     lane->pass = pass;
+    lane->urgent = use == DKR_LANE_URGENT;
     *ret_lane = lane;
     return true;
 }
@@ -109,7 +110,8 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
     g_clear_pointer(&lane->complaint, g_free);
     SprPass *login;
     gint64 began_us = g_get_monotonic_time();
-    if (!spr_gate_enter(lane->endpoint->logins, lane->wait, &login, &lane->dial_error))
+    if (!spr_gate_enter(lane->endpoint->logins[lane->urgent], lane->wait, &login,
+                        &lane->dial_error))
         return CURL_SOCKET_BAD;
     lane->queued_us += g_get_monotonic_time() - began_us;
     if (!dkr_dial_prepare(lane->endpoint, login, lane->wait, &dial, &target, &lane->dial_error))

@@ -10,6 +10,13 @@
 
 #include <curl/curl.h>
 
+/* Who waits for whom on the way to an engine where a connection takes its time. */
+typedef enum {
+    DKR_LANE_IN_TURN, /* over soon as a rule: rather waits for another's than makes one more */
+    DKR_LANE_OWN,     /* may take long */
+    DKR_LANE_URGENT   /* ends something, or asks whether anybody is there */
+} DkrLaneUse;
+
 typedef struct {
     CURLM *multi;
     CURL *easy;
@@ -21,8 +28,9 @@ typedef struct {
     char *complaint;    /* of an ssh that ended */
     char tls_text[CURL_ERROR_SIZE];
     bool shakes_hands; /* or did so: a connection was there before */
-    SprPass *pass;     /* of the lanes, or NULL */
-    gint64 queued_us;  /* that it had to wait before it could dial */
+    bool urgent;
+    SprPass *pass;    /* of the lanes, or NULL */
+    gint64 queued_us; /* that it had to wait before it could dial */
 } DkrLane;
 
 typedef struct {
@@ -35,9 +43,7 @@ typedef struct {
 void dkr_lanes_init(DkrLanes *lanes, const DkrEndpoint *endpoint);
 void dkr_lanes_clear(DkrLanes *lanes);
 
-/* in_turn: of a request that is over soon as a rule, so that it may rather wait for another's
- * connection than make one more. */
-bool dkr_lane_take(DkrLanes *lanes, bool in_turn, const SprWait *wait, DkrLane **ret_lane,
+bool dkr_lane_take(DkrLanes *lanes, DkrLaneUse use, const SprWait *wait, DkrLane **ret_lane,
                    GError **error);
 void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane);
 

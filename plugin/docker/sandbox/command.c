@@ -32,7 +32,8 @@ static bool create_exec(DkrCommandRun *run, GError **error)
                         .env = (const char *const *)env,
                         .cwd = c->cwd,
                         .user = c->user,
-                        .with_stdin = c->source.read != NULL};
+                        .with_stdin = c->source.read != NULL,
+                        .urgent = c->is_helper};
     bool ok = dkr_exec_create(run->context->client, run->container, &spec, run->wait, &run->exec_id,
                               error);
     dkr_env_free(env);
@@ -42,8 +43,9 @@ static bool create_exec(DkrCommandRun *run, GError **error)
 /* Without an answer of the engine nobody knows whether it started. */
 static bool start_exec(DkrCommandRun *run, GError **error)
 {
+    const DkrExecSpec spec = {.urgent = run->command->is_helper};
     g_autoptr(GError) why = NULL;
-    if (dkr_exec_start(run->context->client, run->exec_id, run->wait, &run->hijack, &why))
+    if (dkr_exec_start(run->context->client, run->exec_id, &spec, run->wait, &run->hijack, &why))
         return true;
     if (dkr_failure_status(why) == 0 && !spr_error_is(why, SPR_E_UNAVAILABLE, NULL))
         dkr_command_end_lost(run);

@@ -218,9 +218,14 @@ static SprWait record_wait(const DkrCommandRun *run)
     return wait;
 }
 
+/* Where the engine went away with the connection, nothing more can be had. */
 static bool finish_broken(DkrCommandRun *run, GError *broken, GError **error)
 {
     SprWait wait = record_wait(run);
+    if (!dkr_client_answers(run->context->client, &wait, NULL)) {
+        g_propagate_error(error, broken);
+        return false;
+    }
     dkr_command_settle_held(run, &wait);
     if (check_container(run, false, &wait, error)) {
         dkr_command_end_lost(run);

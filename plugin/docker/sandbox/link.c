@@ -224,7 +224,7 @@ static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
     g_autofree char *id = NULL;
     g_autoptr(DkrHijack) hijack = NULL;
     if (!dkr_exec_create(client, link->container, &spec, &limited, &id, error) ||
-        !dkr_exec_start(client, id, &limited, &hijack, error))
+        !dkr_exec_start(client, id, &spec, &limited, &hijack, error))
         return false;
     if (!dkr_hijack_is_upgraded(hijack))
         return spr_fail(error, SPR_E_UNSUPPORTED, "no-upgrade",

@@ -27,7 +27,7 @@ static bool dial(DkrBuildSession *session, DkrClient *client, const SprWait *wai
         session->id);
     const DkrHijackRequest request = {.path = "/session", .protocol = "h2c", .headers = headers};
     g_autoptr(GError) why = NULL;
-    if (dkr_hijack_open_as(client, &request, wait, &session->hijack, &why)) {
+    if (dkr_hijack_open(client, &request, wait, &session->hijack, &why)) {
         return dkr_hijack_is_upgraded(session->hijack) ||
                spr_fail(error, SPR_E_UNSUPPORTED, "no-buildkit",
                         "the engine, or a proxy before it, opens no build session");
