@@ -40,11 +40,16 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# start NAME [OPTIONS-MEMBERS]: a sandbox whose host is gone at once.
+# start NAME [OPTIONS-MEMBERS]: a sandbox whose host is gone, and which has noticed that.
 start() {
+    local i
     "$host" start "${open[@]}" --id "$run-$1" \
         -o "{\"image\":\"debian:bookworm-slim\",\"labels\":{\"run\":\"$run\"}${2:+,$2}}" > "$work/out" 2>&1 ||
         cat "$work/out"
+    for ((i = 0; i < 100; i++)); do
+        prune --orphans --dry-run | grep -F "\"id\":\"$run-$1\"" | grep -qF '"reason":"in-use"' || break
+        sleep 0.1
+    done
 }
 
 prune() { # ARGUMENT...: of the sandboxes of this run; prints what it tells
