@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/posixspawn.h"
+#include "base/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,6 +116,20 @@ char *spr_child_complaint(SprChild *child)
             g_ptr_array_add(lines, *line);
     }
     return lines->len > 0 ? join(lines) : NULL;
+}
+
+bool spr_child_wait(SprChild *child, gint64 limit_ms, int *ret_code)
+{
+    siginfo_t info = {0};
+    SprWait wait = spr_wait_for(limit_ms);
+    struct pollfd p = {.fd = child->pid_fd, .events = POLLIN};
+    int ready;
+    if (child->pid_fd < 0 || !spr_wait_poll(&wait, &p, 1, SPR_NEVER, &ready, NULL) ||
+        waitid(P_PIDFD, (id_t)child->pid_fd, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+        info.si_pid == 0)
+        return false;
+    *ret_code = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+    return true;
 }
 
 void spr_child_end(SprChild *child)

@@ -25,6 +25,11 @@ bool spr_child_talk(const char *const *argv, int *ret_fd, SprChild **ret_child, 
  * and the last of them where there are many. */
 char *spr_child_complaint(SprChild *child);
 
+/* Waits for its end, not longer than limit_ms. False: it goes on, or nobody can tell how it ended
+ * (the host waits for all children). *ret_code is its exit code, or 128 and the number of the signal
+ * that ended it. */
+bool spr_child_wait(SprChild *child, gint64 limit_ms, int *ret_code);
+
 /* Kills it at once, waits for its end, and frees. NULL does nothing. */
 void spr_child_end(SprChild *child);
 

@@ -1,8 +1,11 @@
-/* The way to an engine under strain: many calls at once, and a line that goes dead without a word.
- * REACH_CONFIG is the way as open() is told, REACH_CUT and REACH_MEND are commands that let every
- * packet of it vanish and pass again; DOCKER_HOST is the same engine by its socket.
+/* The way to an engine under strain: many calls at once, a line that goes dead without a word, and
+ * one that is closed. REACH_CONFIG is the way as open() is told, REACH_CUT and REACH_MEND are
+ * commands that let every packet of it vanish and pass again, REACH_CLOSE is one that ends all its
+ * connections and lets new ones pass; DOCKER_HOST is the same engine by its socket.
  * tests/long/endpoints.sh brings all of it up. */
 #include "ep.h"
+
+#include <ext/processes.h>
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -14,6 +17,8 @@
 #define CROWD 48
 #define NOTICED 45 /* seconds that a dead line may stay unnoticed */
 #define SLACK 15
+#define AT_ONCE 10 /* seconds in which the end of a connection ends its call */
+#define BIG (256u << 20)
 
 static EpBox far_box(const char *more)
 {
@@ -182,4 +187,215 @@ Test(reach, notices_a_line_that_went_dead_and_makes_another, .timeout = 600)
                   "%s, then: status %d, %s", users[i].name, again.status, again.error.message);
         end_box(&users[i].box);
     }
+}
+
+/* ---------------------------------------------------------------------- a closed line */
+
+/* A call on its own thread and in a sandbox of its own, which does not end by itself in time. */
+typedef struct Victim {
+    const char *name, *more;
+    sprov_status (*call)(struct Victim *victim);
+    EpBox box;
+    pthread_t thread;
+    int has_begun; /* atomic */
+    sprov_error error;
+    sprov_status status;
+    double ended;
+} Victim;
+
+static void note_begun(Victim *victim)
+{
+    __atomic_store_n(&victim->has_begun, 1, __ATOMIC_RELEASE);
+}
+
+static sprov_flow take_slowly(void *ctx, const void *data, size_t size)
+{
+    note_begun(ctx);
+    usleep(20000);
+    return SPROV_FLOW_CONTINUE;
+}
+
+static sprov_source_status give_without_end(void *ctx, void *buffer, size_t capacity, size_t *count)
+{
+    note_begun(ctx);
+    usleep(2000);
+    memset(buffer, 'x', capacity);
+    *count = capacity;
+    return SPROV_SOURCE_OK;
+}
+
+static sprov_sink slow_sink(Victim *victim)
+{
+    sprov_sink sink = SPROV_INIT(sprov_sink);
+    sink.ctx = victim;
+    sink.write = take_slowly;
+    return sink;
+}
+
+static sprov_source endless_source(Victim *victim)
+{
+    sprov_source source = SPROV_INIT(sprov_source);
+    source.fd = -1;
+    source.size = UINT64_MAX;
+    source.ctx = victim;
+    source.read = give_without_end;
+    return source;
+}
+
+static sprov_status exec_silent(Victim *victim)
+{
+    sprov_sink sink = slow_sink(victim);
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "echo begun; exec sleep 300";
+    request.run_timeout_ms = -1;
+    request.stdout_sink = &sink;
+    return ep_api()->exec(victim->box.sandbox, &request, NULL, NULL, &victim->error);
+}
+
+static sprov_status exec_with_input(Victim *victim)
+{
+    sprov_source source = endless_source(victim);
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "cat > /dev/null";
+    request.run_timeout_ms = -1;
+    request.stdin_source = &source;
+    return ep_api()->exec(victim->box.sandbox, &request, NULL, NULL, &victim->error);
+}
+
+static sprov_status read_big(Victim *victim)
+{
+    sprov_sink sink = slow_sink(victim);
+    sprov_read_request request = SPROV_INIT(sprov_read_request);
+    request.path = "/big";
+    request.sink = &sink;
+    return ep_api()->read_file(victim->box.sandbox, &request, NULL, NULL, &victim->error);
+}
+
+static sprov_status write_endless(Victim *victim)
+{
+    sprov_source source = endless_source(victim);
+    sprov_write_request request = SPROV_INIT(sprov_write_request);
+    request.path = "/root/endless";
+    request.source = &source;
+    return ep_api()->write_file(victim->box.sandbox, &request, NULL, &victim->error);
+}
+
+static void take_progress(void *ctx, const char *text, size_t size)
+{
+    if (strstr(text, "begun"))
+        note_begun(ctx);
+}
+
+static sprov_status build_long(Victim *victim)
+{
+    sprov_call call = SPROV_INIT(sprov_call);
+    sprov_template_request request = SPROV_INIT(sprov_template_request);
+    call.on_progress = take_progress;
+    call.progress_ctx = victim;
+    request.definition = ep_format("{\"baseImage\":\"" EP_DEBIAN "\",\"operations\":[{\"method\":"
+                                   "\"runCmd\",\"args\":[\"echo be''gun; sleep 40; true %s\"]}]}",
+                                   victim->box.id);
+    return ep_api()->build_template(victim->box.provider, &request, &call, NULL, &victim->error);
+}
+
+static void *suffer(void *ctx)
+{
+    Victim *victim = ctx;
+    victim->error = (sprov_error)SPROV_INIT(sprov_error);
+    victim->status = victim->call(victim);
+    victim->ended = ep_now();
+    return NULL;
+}
+
+static bool victim_has_begun(void *ctx)
+{
+    return __atomic_load_n(&((Victim *)ctx)->has_begun, __ATOMIC_ACQUIRE);
+}
+
+static void check_closed(Victim *victim, double cut)
+{
+    ep_note("# %s: %.1f s, status %d %s: %s", victim->name, victim->ended - cut, victim->status,
+            victim->error.reason, victim->error.message);
+    cr_expect(victim->status == SPROV_E_IO || victim->status == SPROV_E_UNAVAILABLE,
+              "%s: status %d, %s", victim->name, victim->status, victim->error.message);
+    cr_expect(victim->error.flags & SPROV_ERROR_RETRYABLE, "%s: %s", victim->name,
+              victim->error.message);
+    cr_expect(victim->ended >= cut && victim->ended < cut + AT_ONCE, "%s ended after %.1f s",
+              victim->name, victim->ended - cut);
+    EpRun again = ep_sh(victim->box.sandbox, "echo again");
+    cr_expect(again.status == SPROV_OK && again.out.data && strcmp(again.out.data, "again\n") == 0,
+              "%s, then: status %d, %s", victim->name, again.status, again.error.message);
+    /* Where the engine could be asked for it. */
+    bool had_engine = victim->status == SPROV_E_IO;
+    cr_expect(victim->call != exec_silent || !had_engine || !ep_runs(victim->box.sandbox, "300"),
+              "%s: its command still runs", victim->name);
+    end_box(&victim->box);
+}
+
+/* What was spawned lives on without a line, and is waited for over the next one. */
+static void check_process(sprov_process *process)
+{
+    const sprov_ext_processes *api = ep_extension(SPROV_EXT_PROCESSES);
+    sprov_exec_result result = SPROV_INIT(sprov_exec_result);
+    sprov_error error = SPROV_INIT(sprov_error);
+    sprov_status status = api->wait(process, NULL, &result, &error);
+    ep_note("# the wait for a process: status %d, code %d %s", status, result.exit_code,
+            error.message);
+    if (status != SPROV_OK) {
+        cr_expect(error.flags & SPROV_ERROR_RETRYABLE, "%s", error.message);
+        status = api->wait(process, NULL, &result, &error);
+    }
+    cr_expect_eq(status, SPROV_OK, "%s", error.message);
+    cr_expect_eq(result.exit_code, 5);
+    api->release(process);
+}
+
+static sprov_process *spawn(sprov_sandbox *sandbox)
+{
+    const sprov_ext_processes *api = ep_extension(SPROV_EXT_PROCESSES);
+    sprov_exec_request exec = SPROV_INIT(sprov_exec_request);
+    sprov_spawn_request request = SPROV_INIT(sprov_spawn_request);
+    sprov_process *process = NULL;
+    sprov_error error = SPROV_INIT(sprov_error);
+    exec.command = "while [ ! -e /tmp/end ]; do sleep 0.1; done; exit 5";
+    request.exec = &exec;
+    cr_assert_eq(api->spawn(sandbox, &request, NULL, &process, &error), SPROV_OK, "%s",
+                 error.message);
+    return process;
+}
+
+Test(reach, ends_at_once_what_was_on_a_line_that_is_closed, .timeout = 600)
+{
+    static Victim victims[] = {
+        {"an exec by the engine", PLAIN, exec_silent},
+        {"an exec by the supervisor", STREAM, exec_silent},
+        {"input by the engine", PLAIN, exec_with_input},
+        {"input by the supervisor", STREAM, exec_with_input},
+        {"a read by archive", PLAIN, read_big},
+        {"a read by the supervisor", STREAM, read_big},
+        {"a write by archive", PLAIN, write_endless},
+        {"a write by the supervisor", STREAM, write_endless},
+        {"a build", PLAIN, build_long},
+    };
+    const size_t n = sizeof victims / sizeof *victims;
+    EpBox beside = far_box(STREAM);
+    sprov_process *process = spawn(beside.sandbox);
+    for (size_t i = 0; i < n; i++) {
+        victims[i].box = far_box(victims[i].more);
+        if (victims[i].call == read_big)
+            ep_ask(victims[i].box.sandbox, "head -c %u /dev/zero > /big", BIG);
+    }
+    for (size_t i = 0; i < n; i++) {
+        cr_assert_eq(pthread_create(&victims[i].thread, NULL, suffer, &victims[i]), 0);
+        cr_assert(ep_wait_until(victim_has_begun, &victims[i]), "%s", victims[i].name);
+    }
+    double cut = ep_now();
+    cr_assert_eq(system(getenv("REACH_CLOSE")), 0);
+    for (size_t i = 0; i < n; i++)
+        pthread_join(victims[i].thread, NULL);
+    for (size_t i = 0; i < n; i++)
+        check_closed(&victims[i], cut);
+    ep_ask(beside.sandbox, "touch /tmp/end");
+    check_process(process);
+    end_box(&beside);
 }

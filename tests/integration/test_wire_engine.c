@@ -601,3 +601,51 @@ Test(wire_engine, a_build_that_the_engine_saw_is_never_sent_twice, .timeout = 30
     }
     px_destroy(&box);
 }
+
+/* How many of them the engine answered. */
+static int answered(const char *path_begins)
+{
+    json_auto_t *log = NULL;
+    json_t *entry;
+    size_t i;
+    int count = 0;
+    cr_assert(wire_client_log(px_proxy(), &log, NULL));
+    json_array_foreach(log, i, entry)
+    {
+        const char *path = json_string_value(json_object_get(entry, "path"));
+        count += g_str_has_prefix(path, path_begins) &&
+                 json_integer_value(json_object_get(entry, "status")) == 200;
+    }
+    return count;
+}
+
+/* A kept connection that was closed meanwhile takes the head and nothing of the body: libcurl sends
+ * both again on a new one, once. */
+Test(wire_engine, a_build_whose_head_alone_was_sent_is_sent_again_at_most_once, .timeout = 300)
+{
+    EpBox box = px_box(PX_PLAIN);
+    for (int times = 1; times <= 2; times++) {
+        sprov_template_request request = SPROV_INIT(sprov_template_request);
+        sprov_template_result result = SPROV_INIT(sprov_template_result);
+        sprov_error error = SPROV_INIT(sprov_error);
+        request.definition = ep_format("{\"baseImage\":\"" EP_DEBIAN "\",\"operations\":[{"
+                                       "\"method\":\"runCmd\",\"args\":[\"echo %s %d\"]}]}",
+                                       box.id, times);
+        px_set("[{'method':'POST','path':'/build','do':'drop','at':'request','times':%d}]", times);
+        px_forget();
+        sprov_status status =
+            ep_api()->build_template(box.provider, &request, NULL, &result, &error);
+        int sent = px_count("POST /build");
+        cr_expect_leq(sent, 2, "%d", sent);
+        cr_expect_eq(answered("/build"), status == SPROV_OK, "of %d: %s", sent, error.message);
+        if (status == SPROV_OK) {
+            cr_expect_eq(times, 1);
+            cr_expect_eq(ep_engine("DELETE", ep_format("/images/%s", result.id), NULL, NULL), 200);
+        } else {
+            px_is_error(status, &error, SPROV_E_IO, "");
+            cr_expect(error.flags & SPROV_ERROR_RETRYABLE, "%s", error.message);
+        }
+        ep_note("# cut %d times: sent %d times, status %d", times, sent, status);
+    }
+    px_destroy(&box);
+}

@@ -76,6 +76,8 @@ Test(wire_exec, a_connection_dropped_mid_output_is_an_error_with_partial_output)
         px_is_error(run.status, &run.error, SPROV_E_IO, "");
         cr_assert_eq(run.out.size, arrived[i], "cut behind %d: \"%s\"", places[i], run.out.data);
         cr_assert_arr_eq(run.out.data, "partial", run.out.size);
+        cr_expect(run.error.flags & SPROV_ERROR_RETRYABLE, "cut behind %d: %s", places[i],
+                  run.error.message);
         px_within(began, 10);
     }
     px_leave(&box);
@@ -106,6 +108,8 @@ Test(wire_exec, a_connection_dropped_between_two_frames_is_an_error_too)
         cr_assert(run.status != SPROV_OK || run.result.exit_code == codes[i]);
         cr_assert_neq(run.status, SPROV_OK, "exit %d", codes[i]);
         px_is_error(run.status, &run.error, SPROV_E_IO, "");
+        cr_expect(run.error.flags & SPROV_ERROR_RETRYABLE, "exit %d: %s", codes[i],
+                  run.error.message);
         cr_assert_str_eq(run.out.data, "partial");
     }
     px_clear();

@@ -27,6 +27,7 @@ cleanup() {
         sh -c "$(vanish -D "$port")" 2> /dev/null
     done
     kill "${children[@]}" 2> /dev/null
+    cat "$work"/between-* 2> /dev/null | xargs -r kill 2> /dev/null
     tests/engines/down "$engine"
     rm -rf "$work" "$tls"
 }
@@ -129,6 +130,7 @@ ssh_config "$work/ssh-wrong-key" wrong host
 ssh_config "$work/ssh-wrong-host" user wrong
 mkdir -p /run/sshd
 "$(command -v sshd || echo /usr/sbin/sshd)" -D -f "$work/sshd_config" 2> "$work/sshd.log" &
+sshd_pid=$!
 children+=($!)
 for port in $tls_port $plain_port $expired_port $elsewhere_port $old_port $text_port $ssh_port; do
     listens "$port" || echo "# nothing listens on $port"
@@ -208,10 +210,10 @@ done
 
 # -------------------------------------------------------------- many calls, and a dead line
 
-# reaches TEST PORT CONFIG
+# reaches TEST PORT CONFIG [COMMAND]
 reaches() {
     : > "$work/notes"
-    DOCKER_HOST=unix://$socket REACH_CONFIG=$3 REACH_CUT=$(vanish -I "$2") REACH_MEND=$(vanish -D "$2") \
+    DOCKER_HOST=unix://$socket REACH_CONFIG=$3 REACH_CUT=$(vanish -I "$2") REACH_MEND=$(vanish -D "$2") REACH_CLOSE=${4:-} \
         SPROV_TEST_NOTES=$work/notes timeout 900 build/tests/integration/long_reach --tap --jobs 1 --filter "reach/$1" \
         > "$work/reach.out" 2>&1 < /dev/null
     local result=$?
@@ -224,8 +226,6 @@ reaches() {
 for transport in tcp tls ssh; do
     name=over_$transport port=${transport/tcp/plain}_port
     check "a crowd of calls gets there at once over $transport" reaches 'takes_a_crowd*' "${!port}" "${!name}"
-    # Not yet: over ssh an exec by the engine takes 83 s to be given up.
-    [ "$transport" != ssh ] || continue
     if iptables -S INPUT > /dev/null 2>&1; then
         check "a line that went dead without a word is noticed and replaced over $transport" \
             reaches 'notices_a_line*' "${!port}" "${!name}"
@@ -234,6 +234,60 @@ for transport in tcp tls ssh; do
         echo "ok $count - a line that went dead over $transport # SKIP this needs iptables"
     fi
 done
+
+# Resets the engine's end of every connection to a port.
+reset_port() {
+    ss -K -n state established "sport = :$1"
+}
+
+# Ends what stands between us and a port, as a machine does that is switched off, and puts a new one there.
+end_between() { # PORT TO
+    local waited
+    [ ! -e "$work/between-$1" ] || kill -KILL "$(cat "$work/between-$1")"
+    for ((waited = 0; waited < 100; waited++)); do
+        setsid build/tests/wire/wire-proxy --listen "tcp:127.0.0.1:$1" --engine "tcp:127.0.0.1:$2" \
+            --control "$work/control-$1" < /dev/null > "$work/listens-$1" 2> "$work/between.log" &
+        echo $! > "$work/between-$1"
+        sleep 0.1
+        [ ! -s "$work/listens-$1" ] || return 0
+    done
+    cat "$work/between.log" >&2
+    return 1
+}
+
+end_ssh_clients() {
+    grep -lszFx -e "$work/ssh" /proc/[0-9]*/cmdline | xargs -r grep -lszFx dial-stdio | cut -d/ -f3 | xargs -r kill -KILL
+}
+
+end_ssh_sessions() {
+    ps -o pid= --ppid "$sshd_pid" | xargs -r kill -KILL
+}
+# For the test's shell, which would lose exported functions.
+{
+    declare -p work sshd_pid
+    declare -f reset_port end_between end_ssh_clients end_ssh_sessions
+} > "$work/lines"
+by="bash -c '. $work/lines;"
+
+between() { # PORT: the port of something between it and us
+    local port
+    port=$(free_port)
+    end_between "$port" "$1" && echo "$port"
+}
+
+near_plain_port=$(between "$plain_port")
+near_tls_port=$(between "$tls_port")
+near_tcp=${over_tcp/$plain_port/$near_plain_port}
+near_tls=${over_tls/$tls_port/$near_tls_port}
+closed='ends_at_once*'
+check 'what runs ends at once when the engine resets its connections over tcp' \
+    reaches "$closed" 0 "$over_tcp" "$by reset_port $plain_port'"
+check 'and when somebody between ends' reaches "$closed" 0 "$near_tcp" "$by end_between $near_plain_port $plain_port'"
+check 'what runs ends at once when the engine resets its connections over TLS' \
+    reaches "$closed" 0 "$over_tls" "$by reset_port $tls_port'"
+check 'and when somebody between ends there' reaches "$closed" 0 "$near_tls" "$by end_between $near_tls_port $tls_port'"
+check 'what runs ends at once when its ssh is killed' reaches "$closed" 0 "$over_ssh" "$by end_ssh_clients'"
+check 'and when its session of sshd is' reaches "$closed" 0 "$over_ssh" "$by end_ssh_sessions'"
 
 # ------------------------------------------------------------ the environment and contexts
 

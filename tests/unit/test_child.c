@@ -168,3 +168,40 @@ Test(child, that_complains_without_end_is_not_held_up, .timeout = 60)
     cr_expect_str_eq(text, "done\n");
     close(fd);
 }
+
+Test(child, tells_how_it_ended_while_it_can_still_be_ended, .timeout = 60)
+{
+    static const struct {
+        const char *script;
+        int code;
+    } cases[] = {{"exit 0", 0}, {"exit 255", 255}, {"kill -KILL $$", 128 + SIGKILL}};
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        int fd, code = -1;
+        SprChild *child = NULL;
+        start(cases[i].script, &fd, &child);
+        for (int times = 0; times < 2; times++) {
+            cr_expect(spr_child_wait(child, 20000, &code), "%s", cases[i].script);
+            cr_expect_eq(code, cases[i].code, "%s: %d", cases[i].script, code);
+        }
+        spr_child_end(child);
+        close(fd);
+        cr_expect_eq(waitpid(-1, NULL, WNOHANG), -1, "nothing is left to be waited for");
+    }
+}
+
+Test(child, does_not_tell_how_it_ended_while_it_goes_on_or_when_the_host_waits_for_it,
+     .timeout = 60)
+{
+    int fd, code = -1;
+    SprChild *child = NULL;
+    start("exec sleep 300", &fd, &child);
+    cr_expect_not(spr_child_wait(child, 50, &code));
+    spr_child_end(child);
+    close(fd);
+    signal(SIGCHLD, SIG_IGN);
+    start("exit 255", &fd, &child);
+    cr_expect_not(spr_child_wait(child, 20000, &code));
+    cr_expect_eq(code, -1);
+    spr_child_end(child);
+    close(fd);
+}

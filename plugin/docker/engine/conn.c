@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 
 #define HANDSHAKE_LIMIT_MS (10 * 1000)
+#define SSH_END_LIMIT_MS 500 /* from the end of its output to its own */
+#define SSH_FAILED 128       /* 255 when its line broke, more than this when it was killed */
 
 struct DkrConn {
     const DkrEndpoint *endpoint;
@@ -17,6 +19,7 @@ struct DkrConn {
     GMutex lock; /* guards ssl, which one thread at a time may use; never held while waiting */
     SSL *ssl;    /* NULL: clear */
     int heard;   /* atomic; something came */
+    char *early_complaint; /* of ssh, before anything came: no more than a warning */
 };
 
 /* ------------------------------------------------------------------- socket as a BIO */
@@ -178,6 +181,29 @@ bool dkr_conn_fail(DkrConn *conn, int errno_value, GError **error)
     return false;
 }
 
+/* What ssh gives ends with the stream, and as well with ssh or its line. Where the host waits for
+ * all children, only what it said about that tells. */
+static bool was_cut(DkrConn *conn)
+{
+    int code;
+    if (!conn->dial.child)
+        return false;
+    if (spr_child_wait(conn->dial.child, SSH_END_LIMIT_MS, &code))
+        return code >= SSH_FAILED;
+    g_autofree char *complaint = complaint_of(conn);
+    return g_strcmp0(complaint, conn->early_complaint) != 0;
+}
+
+/* Something came: it is through. */
+static void note_heard(DkrConn *conn)
+{
+    if (g_atomic_int_get(&conn->heard))
+        return;
+    conn->early_complaint = complaint_of(conn);
+    g_atomic_int_set(&conn->heard, 1);
+    dkr_dial_heard(&conn->dial);
+}
+
 /* What became of an SSL_read or SSL_write that gave nothing, with the lock held. False: failed. */
 static bool settle_ssl(DkrConn *conn, int result, int errno_value, bool *ret_end, GError **error)
 {
@@ -225,11 +251,11 @@ bool dkr_conn_read(DkrConn *conn, void *buffer, gsize capacity, gsize *ret_size,
             return dkr_conn_fail(conn, errno, error);
         *ret_size = n > 0 ? (gsize)n : 0;
         *ret_end = n == 0;
+        if (*ret_end && was_cut(conn))
+            return dkr_conn_fail(conn, 0, error);
     }
-    if (*ret_size > 0 && !g_atomic_int_get(&conn->heard)) {
-        g_atomic_int_set(&conn->heard, 1);
-        dkr_dial_heard(&conn->dial);
-    }
+    if (*ret_size > 0)
+        note_heard(conn);
     return true;
 }
 
@@ -287,6 +313,7 @@ void dkr_conn_free(DkrConn *conn)
     SSL_free(conn->ssl);
     dkr_dial_close(&conn->dial);
     g_mutex_clear(&conn->lock);
+    g_free(conn->early_complaint);
     ERR_clear_error();
     g_free(conn);
 }

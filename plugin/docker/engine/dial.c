@@ -126,7 +126,7 @@ static char **ssh_command(const DkrEndpoint *endpoint)
                   {"-p", endpoint->port ? port : NULL},
                   {"--", endpoint->host}};
     g_strv_builder_add_many(words, "ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30",
-                            "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=3", NULL);
+                            "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=2", NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(chosen); i++) {
         if (chosen[i].value)
             g_strv_builder_add_many(words, chosen[i].option, chosen[i].value, NULL);

@@ -155,8 +155,8 @@ bool dkr_exec_outcome(DkrClient *client, const char *id, gint64 limit_ms, const 
         if (!dkr_exec_inspect(client, id, wait, ret, error))
             return false;
         if (ret->running)
-            return spr_fail(error, SPR_E_IO, "connection-broken",
-                            "the engine closed the command's streams while it ran");
+            return dkr_failure_broken(error,
+                                      "the engine closed the command's streams while it ran");
         if (ret->has_exit_code)
             return true;
         if (g_get_monotonic_time() >= until_us)

@@ -110,6 +110,13 @@ bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int er
     return false;
 }
 
+bool dkr_failure_broken(GError **error, const char *what)
+{
+    spr_fail(error, SPR_E_IO, "connection-broken", "%s", what);
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
 bool dkr_failure_no_http(GError **error, const DkrEndpoint *endpoint)
 {
     bool clear = endpoint->via == DKR_VIA_TCP && !endpoint->tls;

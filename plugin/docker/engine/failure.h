@@ -17,6 +17,9 @@ bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status,
 bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value,
                              const char *text);
 
+/* Always false; an open connection ended too early, which what tells. May be tried again. */
+bool dkr_failure_broken(GError **error, const char *what);
+
 /* Always false; something else than an engine took the connection. */
 bool dkr_failure_no_http(GError **error, const DkrEndpoint *endpoint);
 

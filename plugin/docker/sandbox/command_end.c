@@ -286,8 +286,8 @@ static bool finish_natural(DkrCommandRun *run, GError **error)
     dkr_command_deliver_held(run);
     if (state.exit_code == DKR_EXEC_CODE_OF_LOST && !run->command->is_helper &&
         was_lost(run, &wait))
-        return spr_fail(error, SPR_E_IO, "connection-broken",
-                        "the connection to the engine broke while the command ran");
+        return dkr_failure_broken(error,
+                                  "the connection to the engine broke while the command ran");
     bool was_killed = state.exit_code == 128 + SIGKILL;
     if (state.exit_code > 128 && !check_container(run, was_killed, &wait, error))
         return false;

@@ -4,6 +4,7 @@
 #include "base/tar.h"
 #include "base/text.h"
 #include "engine/archive.h"
+#include "engine/failure.h"
 #include "sandbox/files_own.h"
 #include "sandbox/script.h"
 
@@ -94,7 +95,7 @@ static bool read_archive(const DkrVenue *venue, const DkrLife *life, const DkrFi
             return false;
         seen += size;
         if (size == 0 && seen != entry.size)
-            return spr_fail(error, SPR_E_IO, "connection-broken", "the file's bytes ended early");
+            return dkr_failure_broken(error, "the file's bytes ended early");
         if (size == 0 || !window_write(window, data, size))
             return true;
     }

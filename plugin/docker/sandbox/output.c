@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "engine/failure.h"
 
 #include <errno.h>
 #include <string.h>
@@ -86,8 +87,7 @@ static bool read_once(DkrOutput *output, guint8 *buffer, gsize *ret_size, GError
         !dkr_demux_push(&output->demux, buffer, *ret_size, on_frame, output, error))
         return false;
     if (end && !dkr_demux_is_whole(&output->demux))
-        spr_fail(error, SPR_E_IO, "connection-broken",
-                 "the engine's output stream ended in the middle of a frame");
+        dkr_failure_broken(error, "the engine's output stream ended in the middle of a frame");
     return !end;
 }
 
