@@ -218,8 +218,8 @@ char *ep_image(const char *entrypoint)
 
 /* ------------------------------------------------------------------- the whole run */
 
-/* A call that never returns fails its test, and not the whole run. (Criterion's own default is read
- * by nobody.) */
+/* A call that never returns fails its test, and not the whole run. A test that takes longer names a
+ * timeout of its own. (Criterion reads its own default nowhere.) */
 static void limit_tests(struct criterion_test_set *tests)
 {
     FOREACH_SET(struct criterion_suite_set * suite, tests->suites)
