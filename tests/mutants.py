@@ -130,6 +130,7 @@ class Mutant:
             for line in suite.stdout:
                 if line.startswith(('not ok', 'Bail out!')):
                     yield line.split()[4] if line.startswith('not ok') else 'loading it'
+            suite.wait()
         finally:
             suite.send_signal(signal.SIGTERM)
             watch.cancel()
@@ -143,14 +144,21 @@ class Mutant:
         profile.write_text(Mutant.profile)
         return '--profile', profile
 
+    def first_failure(self, folder, *options):
+        failures = self.failures(folder, *options)
+        case = next(failures, None)
+        failures.close()
+        return case
+
     def check(self, folder):
         wants = self.needs(folder)
-        for case in self.failures(folder, *wants):
-            # Many suites at once are a load that a limit may not hold on: what counts, it finds again and alone.
-            alone = [] if case == 'loading it' else ['--include', case]
-            if next(self.failures(folder, *wants, *alone), None):
+        once = []  # many suites at once are a load that a limit may not hold on: these failed by that
+        while case := self.first_failure(folder, *wants, *(f'--exclude={case}' for case in once)):
+            alone = [] if case == 'loading it' else [f'--include={case}']
+            if self.first_failure(folder, *wants, *alone):
                 self.outcome = 'found by ' + case
                 return
+            once.append(case)
             print(f'# {self.path.name}:{self.line + 1}: {case} failed once', flush=True)
 
     def run(self):
