@@ -262,7 +262,7 @@ gint64 case_now_ms(void)
 gint64 case_within(gint64 ms)
 {
     double slack = 2000 + 20.0 * (double)context.setup->command_ms;
-    return ms + (gint64)(slack * context.setup->time_scale);
+    return ms + (gint64)(slack * context.setup->time_scale * check_load_since(&context.load));
 }
 
 bool case_on_time(gint64 since_ms, gint64 ms)
