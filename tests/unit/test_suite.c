@@ -1,5 +1,4 @@
 #include <criterion/criterion.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
 #include <signal.h>
@@ -144,63 +143,6 @@ Test(suite, a_case_that_was_killed_at_its_limit_has_timed_out)
     cr_assert_eq(verdict_of("fail x.c:1: y\n", SIGKILL, true), JOB_TIMEOUT);
 }
 
-/* ---- load */
-
-Test(suite, a_limit_grows_with_the_part_of_the_time_that_work_had_to_wait)
-{
-    cr_assert_float_eq(check_load_factor(0, 1000), 1, 0.001);
-    cr_assert_float_eq(check_load_factor(0, 0), 1, 0.001);
-    cr_assert_float_eq(check_load_factor(500, 1000), 2, 0.001);
-    cr_assert_float_eq(check_load_factor(750, 1000), 4, 0.001);
-    cr_assert_float_eq(check_load_factor(999, 1000), CHECK_LOAD_MOST, 0.001);
-    cr_assert_float_eq(check_load_factor(2000, 1000), CHECK_LOAD_MOST, 0.001);
-    CheckLoad load = check_load_now();
-    double since = check_load_since(&load);
-    cr_assert(since >= 1 && since <= CHECK_LOAD_MOST, "%f", since);
-}
-
-/* A job that began a minute ago, and whether its limit of 40 s ends it when work had to wait so
- * long. */
-static bool is_ended_at_load(gint64 stalled_s)
-{
-    CheckLoad now = check_load_now();
-    int fds[2];
-    cr_assert_eq(pipe(fds), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        setpgid(0, 0);
-        pause();
-    }
-    setpgid(pid, pid);
-    Job job = {.pid = pid,
-               .pidfd = -1,
-               .records_fd = fds[0],
-               .output_fd = -1,
-               .started_ms = g_get_monotonic_time() / 1000 - 60000,
-               .limit_ms = 40000,
-               .load = {.at_us = now.at_us - 60000000},
-               .records = g_string_new(NULL),
-               .output = g_string_new(NULL)};
-    for (int i = 0; i < 2; i++)
-        job.load.stalled_us[i] = now.stalled_us[i] - (guint64)stalled_s * 1000000;
-    fcntl(fds[0], F_SETFL, O_NONBLOCK);
-    job_step(&job);
-    bool is_ended = job.timed_out;
-    job_kill(&job);
-    job_clear(&job);
-    close(fds[1]);
-    return is_ended;
-}
-
-Test(suite, a_case_gets_the_time_that_others_took_of_the_machine)
-{
-    CheckLoad now = check_load_now();
-    if (now.stalled_us[0] < 30000000)
-        cr_skip_test("this kernel does not count, or not for long");
-    cr_assert(is_ended_at_load(0));
-    cr_assert_not(is_ended_at_load(30));
-}
-
 /* ---- the ledger */
 
 Test(suite, the_ledger_knows_what_was_made_and_what_is_gone)
@@ -327,6 +269,33 @@ Test(suite, a_page_holds_what_was_printed_as_text_alone)
     cr_assert(strstr(page, "line &lt;1&gt;") && !strstr(page, "line <1>"));
     cr_assert(!strstr(page, "<sentence>") && !strstr(page, "a <b>"));
     cr_assert(!strstr(page, "http://") && !strstr(page, "https://"), "it needs something else");
+}
+
+static CheckRun *run_of(const char *provider, const char *engine)
+{
+    CheckRun *run = run_of_all();
+    json_object_set_new(run->environment, "provider", json_string(provider));
+    json_object_set_new(run->environment, "providerVersion", json_string("1"));
+    json_object_set_new(run->environment, "engine", json_string(engine));
+    return run;
+}
+
+Test(suite, a_page_tells_runs_apart_and_names_what_failed)
+{
+    g_autoptr(CheckRun) one = run_of("docker", "docker 26.1, os linux");
+    g_autoptr(CheckRun) two = run_of("docker", "docker 20.10, os linux");
+    g_autoptr(GPtrArray) runs = g_ptr_array_new();
+    g_ptr_array_add(runs, one);
+    g_ptr_array_add(runs, two);
+    g_autofree char *page = check_report_html(runs);
+    cr_assert(strstr(page, "<th>docker 1, docker 26.1<"));
+    cr_assert(strstr(page, "<th>docker 1, docker 20.10<"));
+    cr_assert(strstr(page, "<a href=\"#EXE-01\">EXE-01</a>") && !strstr(page, "href=\"#EXE-00\""));
+    cr_assert(strstr(page, "<span class=\"failed\">5 failed</span>"));
+    g_ptr_array_index(runs, 1) = one;
+    g_autofree char *same = check_report_html(runs);
+    cr_assert(strstr(same, "<th>docker 1, docker 26.1 (1)<"));
+    cr_assert(strstr(same, "<th>docker 1, docker 26.1 (2)<"));
 }
 
 /* ---- expectations */
