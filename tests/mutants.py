@@ -92,7 +92,7 @@ class Mutant:
 
     def __init__(self, number, path, line, kind, new):
         self.number, self.path, self.line, self.kind, self.new = number, path, line, kind, new
-        self.old = path.read_text().splitlines()[line]
+        self.before, self.old = path.read_text().splitlines()[line - 1:][:2]
         self.outcome = 'survived'
 
     @classmethod
@@ -124,13 +124,15 @@ class Mutant:
             [*CAGE, '--bind', folder, folder, ROOT / 'build/host-sim/host-sim', 'check', folder / 'mock.so', '--level', '2',
              '--jobs', '6', '--time-scale', '2', '--config', f'{{"host":"unix://{engine}"}}', *options],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, 'TMPDIR': str(folder)})
-        watch = threading.Timer(900, suite.kill)
+        cut = threading.Event()
+        watch = threading.Timer(900, lambda: (cut.set(), suite.kill()))
         watch.start()
         try:
             for line in suite.stdout:
                 if line.startswith(('not ok', 'Bail out!')):
                     yield line.split()[4] if line.startswith('not ok') else 'loading it'
-            suite.wait()
+            if suite.wait() not in (0, 1) and not cut.is_set():
+                yield 'the end of the run'  # it took the suite with it
         finally:
             suite.send_signal(signal.SIGTERM)
             watch.cancel()
@@ -154,9 +156,12 @@ class Mutant:
         wants = self.needs(folder)
         once = []  # many suites at once are a load that a limit may not hold on: these failed by that
         while case := self.first_failure(folder, *wants, *(f'--exclude={case}' for case in once)):
-            alone = [] if case == 'loading it' else [f'--include={case}']
+            is_case = ' ' not in case
+            alone = [f'--include={case}'] if is_case else []
             if self.first_failure(folder, *wants, *alone):
                 self.outcome = 'found by ' + case
+                return
+            if not is_case:
                 return
             once.append(case)
             print(f'# {self.path.name}:{self.line + 1}: {case} failed once', flush=True)
@@ -174,7 +179,7 @@ class Mutant:
         return self
 
     def key(self):
-        return self.path.name, self.old.strip(), self.new.strip()
+        return self.path.name, self.before.strip(), self.old.strip(), self.new.strip()
 
     def __str__(self):
         return (f'{self.path.name}:{self.line + 1}: {self.kind}: {self.outcome}\n'
@@ -182,14 +187,13 @@ class Mutant:
 
 
 def explanations():
-    """(file, line, changed line) of the mutants that are none to a host."""
+    """(file, line before, line, changed line) of the mutants that are none to a host."""
     told = set()
     for entry in EXPLAINED.read_text().split('\n\n'):
         lines = [line for line in entry.splitlines() if not line.startswith('#')]
         if lines:
-            told.add((lines[0].split(':')[0], lines[1][2:], lines[2][2:]))
-    stale = told - {(path.name, path.read_text().splitlines()[number].strip(), new.strip())
-                    for path, number, _, new in candidates()}
+            told.add((lines[0].split(':')[0], *(line[2:] for line in lines[1:4])))
+    stale = told - {Mutant(0, *one).key() for one in candidates()}
     if stale:
         sys.exit(f'mutants.py: {EXPLAINED.name} tells of what is no mutant: {sorted(stale)}')
     return told

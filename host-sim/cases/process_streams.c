@@ -190,6 +190,10 @@ static void reads_know_their_stream(void)
                                      case_error()),
                  SPROV_E_WOULD_BLOCK);
     CHECK_INT(count, 55);
+    CHECK_INT(process_api()->fd(process, SPROV_STREAM_END - 1), -1);
+    CHECK_INT(process_api()->fd(process, SPROV_STREAM_ERR + 1), -1);
+    process_api()->resume(process, SPROV_STREAM_END - 1); /* there is nothing to resume */
+    process_api()->resume(process, SPROV_STREAM_ERR + 1);
     CHECK_STATUS(process_api()->resize(process, 0, 10, NULL, case_error()),
                  SPROV_E_INVALID_ARGUMENT);
     CHECK_STATUS(process_api()->resize(process, 10, 10, NULL, case_error()), SPROV_E_CONFLICT);
