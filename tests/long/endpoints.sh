@@ -208,6 +208,18 @@ for transport in tcp tls ssh; do
     check "a host with 128 KiB of stack and ignored signals gets there over $transport" poor_host "${!name}"
 done
 
+# Threads with small stacks, no standard streams, signals of any disposition, a host that waits for all children.
+guests() { # CONFIG
+    DOCKER_HOST=unix://$socket REACH_CONFIG=$1 timeout 600 build/tests/integration/test_guest --tap --jobs 1 \
+        > "$work/guest.out" 2>&1 < /dev/null && return 0
+    grep -E -A2 '^ *(not ok|- )' "$work/guest.out" | sed 's/^ */# /' | head -n 60
+    return 1
+}
+for transport in tcp tls ssh; do
+    name=over_$transport
+    check "hosts of every kind get there over $transport" guests "${!name}"
+done
+
 # -------------------------------------------------------------- many calls, and a dead line
 
 # reaches TEST PORT CONFIG [COMMAND]
