@@ -159,6 +159,7 @@ static void nothing_of_the_host_leaks(void)
 
 typedef struct {
     const char *value; /* NULL: no answer */
+    gsize size;        /* 0: up to its NUL */
     int asked;
 } Secret;
 
@@ -168,8 +169,21 @@ static int32_t answer_secret(void *ctx, const char *name, sprov_text_fn emit, vo
     secret->asked++;
     if (strcmp(name, "API_KEY") != 0 || !secret->value)
         return 1;
-    emit(emit_ctx, secret->value, strlen(secret->value));
+    emit(emit_ctx, secret->value, secret->size ? secret->size : strlen(secret->value));
     return 0;
+}
+
+/* A handle to the shared sandbox whose host has that secret. */
+static sprov_sandbox *handle_with(Secret *secret)
+{
+    sprov_callbacks callbacks = SPROV_INIT(sprov_callbacks);
+    callbacks.ctx = secret;
+    callbacks.secret = answer_secret;
+    sprov_sandbox *sandbox = NULL;
+    CHECK_STATUS(case_api()->create(case_provider(), case_options(case_shared_id(), NULL),
+                                    &callbacks, &sandbox, case_error()),
+                 SPROV_OK);
+    return sandbox;
 }
 
 static void secrets_reach_one_command(void)
@@ -178,13 +192,7 @@ static void secrets_reach_one_command(void)
     const char *const unknown[] = {"OTHER_KEY", NULL};
     const char *marker = case_text("%s/ran", case_folder(case_shared()));
     Secret secret = {.value = case_text("%s line\nand $more", case_token())};
-    sprov_callbacks callbacks = SPROV_INIT(sprov_callbacks);
-    callbacks.ctx = &secret;
-    callbacks.secret = answer_secret;
-    sprov_sandbox *sandbox = NULL;
-    CHECK_STATUS(case_api()->create(case_provider(), case_options(case_shared_id(), NULL),
-                                    &callbacks, &sandbox, case_error()),
-                 SPROV_OK);
+    sprov_sandbox *sandbox = handle_with(&secret);
     sprov_exec_request request = case_command("printf %%s \"$API_KEY\"");
     request.secret_env = names;
     Ran ran = case_exec(sandbox, &request, NULL);
@@ -201,6 +209,30 @@ static void secrets_reach_one_command(void)
     request.secret_env = names; /* a handle without callbacks has no secrets */
     CHECK_STATUS(case_exec(case_shared(), &request, NULL).status, SPROV_E_NOT_FOUND);
     CHECK_INT(case_sh(case_shared(), "test -e '%s'", marker).result.exit_code, 1);
+}
+
+static void no_secret_is_cut(void)
+{
+    const char *const names[] = {"API_KEY", NULL};
+    const char *marker = case_text("%s/ran", case_folder(case_shared()));
+    const char *token = case_token();
+    Secret secret = {.value = case_text("%s\001%s", token, token)};
+    sprov_sandbox *sandbox = handle_with(&secret);
+    sprov_exec_request request = case_command("printf %%s \"$API_KEY\"; touch '%s'", marker);
+    request.secret_env = names;
+    CHECK_TEXT(case_exec(sandbox, &request, NULL).out, secret.value);
+    CHECK_INT(case_sh(sandbox, "rm '%s'", marker).result.exit_code, 0);
+    char *cut = g_memdup2(secret.value, strlen(secret.value) + 1);
+    cut[strlen(token)] = '\0';
+    secret.size = strlen(secret.value);
+    secret.value = cut;
+    CHECK_STATUS(case_exec(sandbox, &request, NULL).status, SPROV_E_INVALID_ARGUMENT);
+    CHECK_THAT(strstr(case_last_error()->message, "API_KEY") != NULL, "the secret is not named: %s",
+               case_last_error()->message);
+    CHECK(!strstr(case_last_error()->message, token));
+    CHECK_INT(case_sh(sandbox, "test -e '%s'", marker).result.exit_code, 1);
+    g_free(cut);
+    case_api()->release(sandbox);
 }
 
 const Case cases_env[] = {
@@ -221,5 +253,7 @@ const Case cases_env[] = {
      nothing_of_the_host_leaks},
     {"ENV-10", 1, "core", "a secret reaches the one command that names it; a missing one is named",
      "12.3", secrets_reach_one_command},
+    {"ENV-13", 2, "core", "a secret that no variable can hold is refused, not cut", "8.10",
+     no_secret_is_cut},
     {0},
 };

@@ -2,6 +2,7 @@
 #include "cases/cases.h"
 #include "cases/process.h"
 
+#include <jansson.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -160,6 +161,28 @@ static void signals_are_told(void)
     }
 }
 
+/* As wait() tells them, whether a kill or the deadline came. */
+static void ends_are_listed(void)
+{
+    sprov_sandbox *sandbox = case_shared();
+    for (int is_late = 0; is_late < 2; is_late++) {
+        sprov_spawn_request request = process_request("sleep 300");
+        process_exec(&request)->run_timeout_ms = is_late ? 100 : 0;
+        sprov_process *process = process_start(sandbox, &request);
+        CHECK(is_late || process_kill(process, SIGKILL, SPROV_KILL_TREE) == SPROV_OK);
+        CHECK_INT(process_wait(process).exit_code, 137);
+        json_t *object = json_loads(process_listed(sandbox, process_api()->id(process)), 0, NULL);
+        CHECK(json_is_false(json_object_get(object, "running")));
+        CHECK_INT(json_integer_value(json_object_get(object, "exitCode")), 137);
+        CHECK_INT(json_integer_value(json_object_get(object, "signal")), SIGKILL);
+        CHECK(json_is_true(json_object_get(object, "killed")));
+        json_t *timed_out = json_object_get(object, "timedOut");
+        CHECK(!timed_out || json_is_true(timed_out) == is_late);
+        json_decref(object);
+        process_forget(process);
+    }
+}
+
 static const char *count_inside(sprov_sandbox *sandbox)
 {
     Ran ran =
@@ -197,6 +220,8 @@ const Case cases_process_corners[] = {
      children_are_not_held_up},
     {"PRC-35", 2, "proc", "a process may be signalled again and again, and then be killed", "9.8",
      signals_cost_nothing, 2},
+    {"PRC-36", 2, "proc", "list tells that a process was killed, as wait does", "9.9",
+     ends_are_listed},
     {"STD-09", 3, "proc", "data of two threads is not mixed within a call", "9.1",
      messages_are_not_mixed},
     {"PRC-17", 3, "proc", "processes that have ended leave no file and no process", "9.1",

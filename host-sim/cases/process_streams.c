@@ -155,20 +155,22 @@ static void drops_are_counted(void)
 
 static void hold_loses_nothing(void)
 {
-    sprov_spawn_request request = process_request("seq 1 100000");
-    request.retain_bytes = 65536;
-    request.overflow = SPROV_OVERFLOW_HOLD;
-    sprov_process *process = process_start(case_shared(), &request);
-    case_sleep(300);
-    sprov_call call = SPROV_INIT(sprov_call);
-    call.flags = SPROV_CALL_NOWAIT;
-    CHECK_STATUS(process_api()->wait(process, &call, NULL, case_error()), SPROV_E_WOULD_BLOCK);
-    CaseBytes all = process_output(process, SPROV_STREAM_OUT);
-    CHECK_INT(all.size, 588895);
     Ran ran = case_sh(case_shared(), "seq 1 100000 | sha256sum");
-    CHECK_TEXT(case_bytes(case_text("%.64s", ran.out.data)), case_sha256(all));
-    CHECK_INT(process_wait(process).exit_code, 0);
-    process_forget(process);
+    for (sprov_stream stream = SPROV_STREAM_OUT; stream <= SPROV_STREAM_ERR; stream++) {
+        sprov_spawn_request request = process_request("seq 1 100000 >&%d", stream);
+        request.retain_bytes = 65536;
+        request.overflow = SPROV_OVERFLOW_HOLD;
+        sprov_process *process = process_start(case_shared(), &request);
+        case_sleep(300);
+        sprov_call call = SPROV_INIT(sprov_call);
+        call.flags = SPROV_CALL_NOWAIT;
+        CHECK_STATUS(process_api()->wait(process, &call, NULL, case_error()), SPROV_E_WOULD_BLOCK);
+        CaseBytes all = process_output(process, stream);
+        CHECK_INT(all.size, 588895);
+        CHECK_TEXT(case_bytes(case_text("%.64s", ran.out.data)), case_sha256(all));
+        CHECK_INT(process_wait(process).exit_code, 0);
+        process_forget(process);
+    }
 }
 
 static void reads_know_their_stream(void)
@@ -188,6 +190,10 @@ static void reads_know_their_stream(void)
                                      case_error()),
                  SPROV_E_WOULD_BLOCK);
     CHECK_INT(count, 55);
+    CHECK_INT(process_api()->fd(process, SPROV_STREAM_END - 1), -1);
+    CHECK_INT(process_api()->fd(process, SPROV_STREAM_ERR + 1), -1);
+    process_api()->resume(process, SPROV_STREAM_END - 1); /* there is nothing to resume */
+    process_api()->resume(process, SPROV_STREAM_ERR + 1);
     CHECK_STATUS(process_api()->resize(process, 0, 10, NULL, case_error()),
                  SPROV_E_INVALID_ARGUMENT);
     CHECK_STATUS(process_api()->resize(process, 10, 10, NULL, case_error()), SPROV_E_CONFLICT);

@@ -37,10 +37,20 @@ static void spawns(void)
 
 static void tells_the_end_when_it_is(void)
 {
+    gint64 since = case_now_ms();
     sprov_process *process = process_spawn(case_shared(), "read line; exit 7");
+    gint64 up = case_now_ms();
+    case_sleep(200);
     CHECK_STATUS(wait_at_once(process), SPROV_E_WOULD_BLOCK);
+    gint64 least = case_now_ms() - up;
     process_send(process, case_bytes("go\n"));
-    CHECK_INT(process_wait(process).exit_code, 7);
+    sprov_exec_result result = process_wait(process);
+    CHECK_INT(result.exit_code, 7);
+    gint64 took = (gint64)result.duration_ms;
+    CHECK_THAT(took >= least - 10 && took <= case_now_ms() - since + 10,
+               "duration_ms is %" G_GINT64_FORMAT ", and it lived %" G_GINT64_FORMAT
+               " to %" G_GINT64_FORMAT " ms",
+               took, least, case_now_ms() - since);
     CHECK_STATUS(wait_at_once(process), SPROV_OK);
     process_forget(process);
 }

@@ -84,6 +84,7 @@ static void wrong_targets_are_refused(void)
     CHECK_STATUS(case_try_write(case_shared(), case_text("%s/fifo", folder), case_bytes("x"), 0),
                  SPROV_E_INVALID_ARGUMENT);
     refuses_write(case_text("%s/dir/", folder));
+    refuses_write(case_text("%s/absent/", folder)); /* and makes no directory */
     refuses_write(case_text("%s/dir/inner/file/below", folder));
     CHECK_THAT(strstr(case_last_error()->message, "dir/inner/file") != NULL,
                "the path is not named: %s", case_last_error()->message);
@@ -165,11 +166,18 @@ static void a_failed_write_changes_nothing(void)
     CHECK_BYTES(case_read(case_shared(), fresh), bytes);
 }
 
+typedef struct {
+    const char *path;
+    gint is_over;
+} Versions;
+
+/* As long as there is a reader. */
 static gpointer write_versions(gpointer data)
 {
-    for (int i = 0; i < 5; i++) {
+    Versions *versions = data;
+    while (!g_atomic_int_get(&versions->is_over)) {
         g_autofree char *version = g_strnfill(100000, (char)('a' + case_random(0, 25)));
-        case_write(case_shared(), data, case_bytes(version), 0);
+        case_write(case_shared(), versions->path, case_bytes(version), 0);
     }
     return NULL;
 }
@@ -179,14 +187,16 @@ static void readers_see_one_version(void)
     const char *path = case_text("%s/file", case_folder(case_shared()));
     g_autofree char *first = g_strnfill(100000, 'a');
     case_write(case_shared(), path, case_bytes(first), 0);
+    Versions versions = {.path = path};
     GThread *threads[3];
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
-        threads[i] = case_thread(write_versions, (gpointer)path);
+        threads[i] = case_thread(write_versions, &versions);
     Ran ran = case_sh(case_shared(),
                       "i=0; while [ $i -lt 30 ]; do cat '%s' > '%s.seen'; "
                       "n=$(tr -s a-z < '%s.seen' | wc -c) k=$(wc -c < '%s.seen'); "
                       "[ $n = 1 ] && [ $k = 100000 ] || echo mixed; i=$((i+1)); done",
                       path, path, path, path);
+    g_atomic_int_set(&versions.is_over, 1);
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
     CHECK_TEXT(ran.out, "");

@@ -35,6 +35,7 @@ static void init(const CheckSetup *setup)
     memset(&context, 0, sizeof context);
     context.setup = setup;
     context.case_id = setup->run_one;
+    context.load = check_load_now();
     context.providers = g_ptr_array_new();
     context.sandboxes = g_ptr_array_new();
     context.kept = g_ptr_array_new();

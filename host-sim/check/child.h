@@ -7,10 +7,12 @@
 #include <pthread.h>
 
 #include "check/hooks.h"
+#include "check/load.h"
 
 typedef struct {
     const CheckSetup *setup;
     const char *case_id;
+    CheckLoad load; /* at the beginning */
     HsProvider *lib;
     sprov_host host;
     pthread_mutex_t mutex; /* guards what follows; one that sanitizers see through */

@@ -213,6 +213,7 @@ void runner_finish(Runner *runner)
 void runner_sweep_all(Runner *runner)
 {
     Job job;
+    add_facts(runner, "load", "%.1f", check_load_since(&runner->load));
     if (!run_errand(runner, CHECK_SWEEP, NULL, runner_limit(runner, 3), &job))
         return;
     g_autofree char *left = job_record(&job, "left");

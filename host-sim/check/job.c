@@ -187,6 +187,7 @@ bool job_spawn(Job *job, char **argv, gint64 limit_ms, GError **error)
                  .output_fd = output[0],
                  .started_ms = g_get_monotonic_time() / 1000,
                  .limit_ms = limit_ms,
+                 .load = check_load_now(),
                  .records = g_string_new(NULL),
                  .output = g_string_new(NULL)};
     return true;
@@ -259,8 +260,9 @@ void job_judge(Job *job, int status)
     bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (job->timed_out) {
         job->verdict = JOB_TIMEOUT;
-        job->message =
-            g_strdup_printf("not over after its limit of %" G_GINT64_FORMAT " ms", job->limit_ms);
+        job->message = g_strdup_printf("not over after %" G_GINT64_FORMAT
+                                       " ms, its limit is %" G_GINT64_FORMAT,
+                                       job->took_ms, job->limit_ms);
     } else if (!done || !ended_well) {
         job->verdict = JOB_CRASH;
         job->message = describe_end(status, done != NULL);
@@ -281,6 +283,12 @@ void job_judge(Job *job, int status)
     }
 }
 
+static bool is_past_limit(const Job *job)
+{
+    return job->took_ms > job->limit_ms &&
+           (double)job->took_ms > (double)job->limit_ms * check_load_since(&job->load);
+}
+
 bool job_step(Job *job)
 {
     if (job->pid == 0)
@@ -289,7 +297,7 @@ bool job_step(Job *job)
     read_some(&job->output_fd, job->output, KEPT_OUTPUT, true);
     gint64 now = g_get_monotonic_time() / 1000;
     job->took_ms = now - job->started_ms;
-    if (!job->timed_out && job->took_ms > job->limit_ms) {
+    if (!job->timed_out && is_past_limit(job)) {
         job->timed_out = true;
         job_kill(job);
     }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "check/check.h"
+#include "check/load.h"
 
 typedef enum {
     JOB_PASS,
@@ -36,6 +37,7 @@ typedef struct Job {
     int pidfd;
     int records_fd, output_fd; /* non-blocking */
     gint64 started_ms, limit_ms, took_ms;
+    CheckLoad load; /* when it was started: under load the limit is further */
     bool timed_out;
     GString *records;
     GString *output; /* the newest of it */

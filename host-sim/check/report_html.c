@@ -68,11 +68,31 @@ static void put_in(GString *out, const char *before, const char *text, const cha
     g_string_append(out, behind);
 }
 
-static char *name_of(const CheckRun *run)
+/* What tells it from others best: its profile, or the name and version of its engine. */
+static char *short_name(const CheckRun *run)
 {
-    const char *profile = check_run_fact(run, "profile");
+    g_autofree char *kind = g_strdup(check_run_fact(run, "profile"));
+    if (!*kind) {
+        g_auto(GStrv) engine = g_strsplit(check_run_fact(run, "engine"), ",", 2);
+        g_free(kind);
+        kind = g_strdup(engine[0] ? engine[0] : "");
+    }
     return g_strdup_printf("%s %s%s%s", check_run_fact(run, "provider"),
-                           check_run_fact(run, "providerVersion"), *profile ? ", " : "", profile);
+                           check_run_fact(run, "providerVersion"), *kind ? ", " : "", kind);
+}
+
+/* With a number when several are called so. */
+static char *name_of(const GPtrArray *runs, guint r)
+{
+    g_autofree char *name = short_name(runs->pdata[r]);
+    guint same = 0;
+    guint before = 0;
+    for (guint other = 0; other < runs->len; other++) {
+        g_autofree char *its = short_name(runs->pdata[other]);
+        same += strcmp(its, name) == 0;
+        before += strcmp(its, name) == 0 && other < r;
+    }
+    return same > 1 ? g_strdup_printf("%s (%u)", name, before + 1) : g_steal_pointer(&name);
 }
 
 /* ---- rows */
@@ -152,19 +172,35 @@ static void put_share(GString *out, const CheckRun *run)
     g_string_append(out, "</div>");
 }
 
-static void put_run(GString *out, const CheckRun *run)
+static void put_failures(GString *out, const CheckRun *run)
 {
-    g_autofree char *name = name_of(run);
+    if (run->failed == 0)
+        return;
+    g_string_append(out, "<p>failed:");
+    for (guint i = 0; i < run->results->len; i++) {
+        const CheckResult *result = run->results->pdata[i];
+        if (job_verdict_counts(result->verdict) == JOB_COUNTS_FAILED)
+            g_string_append_printf(out, " <a href=\"#%s\">%s</a>", result->id, result->id);
+    }
+    g_string_append(out, "</p>");
+}
+
+static void put_run(GString *out, const GPtrArray *runs, guint r)
+{
+    const CheckRun *run = runs->pdata[r];
+    g_autofree char *name = name_of(runs, r);
     put_in(out, "<div class=\"run\"><h3>", name, "</h3>");
     put_in(out, "<p>", check_run_fact(run, "endpoint"), "</p>");
     put_in(out, "<p>", check_run_fact(run, "engine"), "</p>");
     g_string_append_printf(
-        out, "<p class=\"counts\"><b>%d passed, %d failed, %d skipped</b> in %.1f s</p>",
+        out,
+        "<p class=\"counts\"><b>%d passed, %d failed, %d skipped</b> <span>in %.1f s</span></p>",
         run->passed, run->failed, run->skipped, (double)run->took_ms / 1000);
     put_share(out, run);
+    put_failures(out, run);
     put_in(out, "<p>level ", check_run_fact(run, "level"), "");
-    put_in(out, ", seed ", check_run_fact(run, "seed"), "");
-    put_in(out, ", ", check_run_fact(run, "time"), "</p></div>\n");
+    put_in(out, ", <span>seed ", check_run_fact(run, "seed"), "</span>");
+    put_in(out, ", <span>", check_run_fact(run, "time"), "</span></p></div>\n");
 }
 
 static void put_result(GString *out, const CheckResult *result, gint64 longest)
@@ -202,6 +238,28 @@ static void put_row(GString *out, const Row *row, const GPtrArray *runs, gint64 
     g_string_append(out, "</tr>\n");
 }
 
+/* "31 passed, 2 skipped": what the cases of an area came to in a run. */
+static void put_area_counts(GString *out, const CheckRun *run, guint area)
+{
+    static const char *const names[] = {[JOB_COUNTS_PASSED] = "passed",
+                                        [JOB_COUNTS_FAILED] = "failed",
+                                        [JOB_COUNTS_SKIPPED] = "skipped"};
+    int counts[G_N_ELEMENTS(names)] = {0};
+    for (guint i = 0; i < run->results->len; i++) {
+        const CheckResult *result = run->results->pdata[i];
+        if (area_of(result->id) == area)
+            counts[job_verdict_counts(result->verdict)]++;
+    }
+    const char *between = "";
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (counts[i] == 0)
+            continue;
+        g_string_append_printf(out, "%s<span class=\"%s\">%d %s</span>", between, names[i],
+                               counts[i], names[i]);
+        between = ", ";
+    }
+}
+
 static void begin_area(GString *out, const char *id, const GPtrArray *runs)
 {
     guint area = area_of(id);
@@ -210,8 +268,10 @@ static void begin_area(GString *out, const char *id, const GPtrArray *runs)
     g_string_append(out, "<div class=\"wide\"><table><tr><th>case</th><th class=\"level\">level"
                          "</th><th>what holds</th>");
     for (guint r = 0; r < runs->len; r++) {
-        g_autofree char *name = name_of(runs->pdata[r]);
-        put_in(out, "<th>", name, "</th>");
+        g_autofree char *name = name_of(runs, r);
+        put_in(out, "<th>", name, "<div class=\"sum\">");
+        put_area_counts(out, runs->pdata[r], area);
+        g_string_append(out, "</div></th>");
     }
     g_string_append(out, "</tr>\n");
 }
@@ -282,10 +342,11 @@ char *check_report_html(const GPtrArray *runs)
     GString *out = g_string_new("<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">"
                                 "<meta name=\"viewport\" content=\"width=device-width\">"
                                 "<title>Sandbox provider conformance</title>\n<style>");
-    g_string_append_printf(out, "%s</style>\n<body data-only=\"all\">", check_page_style);
+    g_string_append_printf(out, "%s</style>\n<body data-only=\"all\" style=\"--runs:%u\">",
+                           check_page_style, runs->len);
     g_string_append(out, "<h1>Sandbox provider conformance</h1>\n<div class=\"runs\">\n");
     for (guint r = 0; r < runs->len; r++)
-        put_run(out, runs->pdata[r]);
+        put_run(out, runs, r);
     g_string_append(out, "</div>\n");
     put_filters(out, runs->len);
     put_areas(out, runs);

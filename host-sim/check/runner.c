@@ -358,7 +358,8 @@ int check_run(CheckSetup *setup)
                      .entries = entries,
                      .count = selected->len,
                      .run = run,
-                     .begun_ms = g_get_monotonic_time() / 1000};
+                     .begun_ms = g_get_monotonic_time() / 1000,
+                     .load = check_load_now()};
     if (!make_folder(&runner, &error) || !watch_signals(&runner)) {
         fprintf(stderr, "host-sim check: %s\n", error ? error->message : "no signalfd");
         return CHECK_EXIT_FAILED;

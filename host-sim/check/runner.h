@@ -41,6 +41,7 @@ typedef struct {
     CheckRun *run;
     GArray *gates;   /* GateState */
     gint64 begun_ms; /* of the monotonic clock */
+    CheckLoad load;  /* then */
     gint64 start_ms; /* calibration */
     bool is_swept;   /* nothing is left of it */
     int signals;     /* signalfd */

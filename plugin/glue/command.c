@@ -45,12 +45,13 @@ bool glue_command_take(GlueCommand *command, GlueCall *gc, const sprov_exec_requ
 typedef struct {
     const char *name;
     char *entry; /* "NAME=value" */
+    gsize size;
 } Secret;
 
 static void secret_clear(Secret *secret)
 {
     if (secret->entry)
-        explicit_bzero(secret->entry, strlen(secret->entry));
+        explicit_bzero(secret->entry, secret->size);
     g_clear_pointer(&secret->entry, g_free);
 }
 
@@ -61,6 +62,7 @@ static void take_secret(void *ctx, const char *text, size_t size)
     char *entry = g_try_malloc(prefix + size + 1);
     secret_clear(secret);
     secret->entry = entry;
+    secret->size = prefix + size;
     if (!entry)
         return;
     memcpy(entry, secret->name, prefix - 1);
@@ -83,6 +85,11 @@ static bool add_secret(GlueCommand *command, const char *name, GError **error)
         secret_clear(&secret);
         return spr_fail(error, SPR_E_NOT_FOUND, "no-secret",
                         "the host has no value for the secret \"%s\"", name);
+    }
+    if (strlen(secret.entry) != secret.size) {
+        secret_clear(&secret);
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-secret",
+                        "the secret \"%s\" has a NUL in it, which no variable can hold", name);
     }
     const char *changes[] = {secret.entry, NULL};
     char **merged = dkr_env_merge((const char *const *)command->env, changes);

@@ -17,8 +17,9 @@
 
 #define LABEL "sprov-test-run"
 #define RUN_VARIABLE "SPROV_TEST_RUN"
-#define MODE_VARIABLE "SPROV_TEST_SUPERVISOR" /* the option "supervisor", where a test sets none   \
-                                               */
+/* The option "supervisor", where a test sets none. */
+#define MODE_VARIABLE "SPROV_TEST_SUPERVISOR"
+#define TEST_LIMIT_S 240
 
 /* ------------------------------------------------------------------- small things */
 
@@ -217,11 +218,26 @@ char *ep_image(const char *entrypoint)
 
 /* ------------------------------------------------------------------- the whole run */
 
+/* A call that never returns fails its test, and not the whole run. A test that takes longer names a
+ * timeout of its own. (Criterion reads its own default nowhere.) */
+static void limit_tests(struct criterion_test_set *tests)
+{
+    FOREACH_SET(struct criterion_suite_set * suite, tests->suites)
+    {
+        FOREACH_SET(struct criterion_test * test, suite->tests)
+        {
+            if (test->data->timeout == 0)
+                test->data->timeout = TEST_LIMIT_S;
+        }
+    }
+}
+
 ReportHook(PRE_ALL)(struct criterion_test_set *tests)
 {
     char run[32];
     snprintf(run, sizeof run, "%ld", (long)getpid());
     setenv(RUN_VARIABLE, run, 1);
+    limit_tests(tests);
 }
 
 static void remove_volumes(void)

@@ -162,7 +162,7 @@ static int count_descriptors(void)
     return count;
 }
 
-Test(long_states, every_answer_is_explained_and_nothing_is_left, .timeout = 0)
+Test(long_states, every_answer_is_explained_and_nothing_is_left, .timeout = 86400)
 {
     const char *seconds = getenv("SPROV_LONG_SECONDS");
     const char *ids[SANDBOXES];

@@ -1,6 +1,7 @@
 #!/bin/bash
 # conformance.sh: level 3 of the suite on docker.so and the engine of DOCKER_HOST, with the supervisor and
-# without, each against its profile; and five shuffled runs of level 2, which have to agree. Prints TAP.
+# without, and on local.so, each against its profile, whose list of skips is that of the run; and five
+# shuffled runs of level 2, which have to agree. Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -25,18 +26,37 @@ point() { # NAME STATUS FILE
     fi
 }
 
-run() { # NAME OPTIONS ARGUMENT...: a run of the suite as one test point
-    local name=$1 options=$2 status=0
-    shift 2
-    "$host" check "$provider" --options "{$image$options}" --hooks host-sim/hooks/docker.json \
-        --json "$work/$name.json" "$@" > "$work/$name.tap" || status=$?
+run() { # NAME ARGUMENT...: a run of the suite as one test point
+    local name=$1 status=0
+    shift
+    "$host" check "$@" --json "$work/$name.json" > "$work/$name.tap" || status=$?
     point "$name" $status "$work/$name.tap"
 }
 
-run "docker-$api" '' --level 3 --profile "host-sim/profiles/docker-$api.json"
-run "docker-$api-plain" ',"supervisor":"off"' --level 3 --profile "host-sim/profiles/docker-$api-plain.json"
+on_docker() { # NAME OPTIONS ARGUMENT...
+    local name=$1 options=$2
+    shift 2
+    run "$name" "$provider" --options "{$image$options}" --hooks host-sim/hooks/docker.json "$@"
+}
+
+skips() { # NAME: those of the run are those of its profile
+    local status=0
+    tests/long/skipped.py "$work/$1.json" "host-sim/profiles/$1.json" > "$work/skips" || status=$?
+    point "$1 skips what its profile says" $status "$work/skips"
+}
+
+on_docker "docker-$api" '' --level 3 --profile "host-sim/profiles/docker-$api.json"
+skips "docker-$api"
+on_docker "docker-$api-plain" ',"supervisor":"off"' --level 3 \
+    --profile "host-sim/profiles/docker-$api-plain.json"
+skips "docker-$api-plain"
+if command -v bwrap > "$work/bwrap"; then
+    run local build/plugin/local/local.so --level 3 --hooks host-sim/hooks/local.json \
+        --profile host-sim/profiles/local.json
+    skips local
+fi
 for seed in 1 2 3 4 5; do
-    run "shuffled-$seed" '' --level 2 --shuffle "$seed"
+    on_docker "shuffled-$seed" '' --level 2 --shuffle "$seed"
 done
 
 status=0

@@ -195,7 +195,7 @@ int sandbox_socket(const Sandbox *sandbox)
     return -1;
 }
 
-static SprSupervisor *open_pipe(int fd)
+SprSupervisor *sandbox_connect_to(int fd)
 {
     g_autoptr(GError) error = NULL;
     SprPipe pipe = spr_pipe_for_socket(fd);
@@ -208,35 +208,41 @@ static SprSupervisor *open_pipe(int fd)
 
 SprSupervisor *sandbox_connect(const Sandbox *sandbox)
 {
-    return open_pipe(sandbox_socket(sandbox));
+    return sandbox_connect_to(sandbox_socket(sandbox));
 }
 
-int sandbox_relay(const Sandbox *sandbox, pid_t *relay)
+pid_t sandbox_relay_with(const Sandbox *sandbox, int in, int out)
 {
-    int pair[2];
-    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
     g_autofree char *program = g_strdup_printf("%s/program", sandbox->directory);
     g_autoptr(GPtrArray) argv = g_ptr_array_new();
     add_program(argv, program);
     g_ptr_array_add(argv, (gpointer) "relay");
     g_ptr_array_add(argv, (gpointer)sandbox->directory);
     g_ptr_array_add(argv, NULL);
-    *relay = fork();
-    if (*relay == 0) {
-        dup2(pair[1], 0);
-        dup2(pair[1], 1);
+    pid_t relay = fork();
+    if (relay == 0) {
+        dup2(in, 0);
+        dup2(out, 1);
         if (sandbox->uid != getuid() && setuid(sandbox->uid) < 0)
             _exit(99);
         execvp(argv->pdata[0], (char **)argv->pdata);
         _exit(98);
     }
+    return relay;
+}
+
+int sandbox_relay(const Sandbox *sandbox, pid_t *relay)
+{
+    int pair[2];
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+    *relay = sandbox_relay_with(sandbox, pair[1], pair[1]);
     close(pair[1]);
     return pair[0];
 }
 
 SprSupervisor *sandbox_connect_through_relay(const Sandbox *sandbox, pid_t *relay)
 {
-    return open_pipe(sandbox_relay(sandbox, relay));
+    return sandbox_connect_to(sandbox_relay(sandbox, relay));
 }
 
 /* ---------------------------------------------------------------------------- dialed */

@@ -47,7 +47,13 @@ int sandbox_stop(Sandbox *sandbox);
 int sandbox_socket(const Sandbox *sandbox);
 SprSupervisor *sandbox_connect(const Sandbox *sandbox);
 
-/* The other end of a relay process's streams. */
+/* A client on the other end of a connection to one, or of a relay's streams; takes it. */
+SprSupervisor *sandbox_connect_to(int fd);
+
+/* A relay process of the sandbox's user with these streams. */
+pid_t sandbox_relay_with(const Sandbox *sandbox, int in, int out);
+
+/* The other end of the streams of one, which are a socket. */
 int sandbox_relay(const Sandbox *sandbox, pid_t *relay);
 
 /* The same through a relay process of the sandbox's user, whose pid is stored. */

@@ -271,6 +271,33 @@ Test(suite, a_page_holds_what_was_printed_as_text_alone)
     cr_assert(!strstr(page, "http://") && !strstr(page, "https://"), "it needs something else");
 }
 
+static CheckRun *run_of(const char *provider, const char *engine)
+{
+    CheckRun *run = run_of_all();
+    json_object_set_new(run->environment, "provider", json_string(provider));
+    json_object_set_new(run->environment, "providerVersion", json_string("1"));
+    json_object_set_new(run->environment, "engine", json_string(engine));
+    return run;
+}
+
+Test(suite, a_page_tells_runs_apart_and_names_what_failed)
+{
+    g_autoptr(CheckRun) one = run_of("docker", "docker 26.1, os linux");
+    g_autoptr(CheckRun) two = run_of("docker", "docker 20.10, os linux");
+    g_autoptr(GPtrArray) runs = g_ptr_array_new();
+    g_ptr_array_add(runs, one);
+    g_ptr_array_add(runs, two);
+    g_autofree char *page = check_report_html(runs);
+    cr_assert(strstr(page, "<th>docker 1, docker 26.1<"));
+    cr_assert(strstr(page, "<th>docker 1, docker 20.10<"));
+    cr_assert(strstr(page, "<a href=\"#EXE-01\">EXE-01</a>") && !strstr(page, "href=\"#EXE-00\""));
+    cr_assert(strstr(page, "<span class=\"failed\">5 failed</span>"));
+    g_ptr_array_index(runs, 1) = one;
+    g_autofree char *same = check_report_html(runs);
+    cr_assert(strstr(same, "<th>docker 1, docker 26.1 (1)<"));
+    cr_assert(strstr(same, "<th>docker 1, docker 26.1 (2)<"));
+}
+
 /* ---- expectations */
 
 static bool load_profile(const char *json, CheckProfile **ret_profile)

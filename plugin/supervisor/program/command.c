@@ -459,7 +459,7 @@ bool sup_command_credit(SupConnection *connection, SprWireHeader header, SprWire
     if (!command)
         return true;
     SupStream *stream = header.stream == SPR_WIRE_ERR ? &command->err : &command->out;
-    bool waited = stream->credit == 0;
+    bool waited = !sup_stream_may_read(stream);
     stream->credit += more;
     if (waited) {
         sup_stream_pump(stream);

@@ -21,7 +21,6 @@
 
 #define MAX_CONNECTIONS 256
 #define IN_ROOM (2 * SPR_WIRE_MAX_PAYLOAD)
-#define LENT_PIPE (256 * 1024)
 #define RETIRED_MS 5000
 #define FEATURES                                                                                   \
     (SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_DIAL | SPR_WIRE_FEATURE_INPUT |                     \
@@ -136,8 +135,6 @@ static bool take_lent(SupConnection *connection)
     sup_watch_close(&connection->output);
     connection->input.fd = given[0];
     connection->output.fd = given[1];
-    for (int i = 0; i < 2; i++)
-        fcntl(given[i], F_SETPIPE_SZ, LENT_PIPE);
     connection->output_is_pipe = fcntl(given[1], F_GETPIPE_SZ) > 0;
     return sup_watch_set(&connection->lender, EPOLLIN) &&
            sup_watch_set(&connection->input, EPOLLIN);
@@ -360,6 +357,7 @@ static void connection_free(SupConnection *connection)
     sup_watch_close(&connection->input);
     sup_watch_close(&connection->output);
     sup_watch_close(&connection->lender);
+    sup_bulk_rest(&connection->bulk, -1);
     close_given(connection);
     if (connection->in)
         munmap(connection->in, connection->in_room);
@@ -379,6 +377,7 @@ static SupConnection *connection_new(int fd)
     connection->input = (SupWatch){.fd = fd, .ready = on_input};
     connection->output = (SupWatch){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .ready = on_room};
     connection->lender.fd = -1;
+    sup_bulk_init(&connection->bulk);
     for (int i = 0; i < SUP_MAX_GIVEN; i++)
         connection->given[i] = -1;
     connection->in = map(IN_ROOM);

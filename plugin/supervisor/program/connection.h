@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../protocol.h"
+#include "bulk.h"
 #include "server.h"
 
 #define SUP_MAX_GIVEN 3 /* descriptors that come with one frame */
@@ -14,6 +15,7 @@ typedef struct SupConnection {
     SupWatch input, output; /* one socket, or what a relay lent */
     SupWatch lender;        /* the relay's socket; its end is the connection's */
     bool output_is_pipe;    /* the relay's, into which others can be emptied */
+    SupBulk bulk;           /* goes out before what is in out */
     uint8_t *in;
     size_t in_size, in_room;
     uint8_t *out;

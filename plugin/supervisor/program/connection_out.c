@@ -12,20 +12,24 @@
 #define OUTPUT_ROOM (SPR_WIRE_MAX_DATA - OUTPUT_PREFIX) /* so that whole frames fill pages */
 #define SPLICE_LEAST 16384                              /* for a frame to be worth two calls more */
 
-size_t sup_connection_pending(const SupConnection *connection)
+static size_t buffered(const SupConnection *connection)
 {
     return connection->out_end - connection->out_start;
+}
+
+size_t sup_connection_pending(const SupConnection *connection)
+{
+    return connection->bulk.size + buffered(connection);
 }
 
 /* Room at the end of the buffer, made by moving when it is only split. */
 static uint8_t *make_room(SupConnection *connection, size_t size, size_t limit)
 {
-    if (connection->broken || sup_connection_pending(connection) + size > limit)
+    if (connection->broken || buffered(connection) + size > limit)
         return NULL;
     if (connection->out_end + size > SUP_OUT_ROOM) {
-        memmove(connection->out, connection->out + connection->out_start,
-                sup_connection_pending(connection));
-        connection->out_end = sup_connection_pending(connection);
+        memmove(connection->out, connection->out + connection->out_start, buffered(connection));
+        connection->out_end = buffered(connection);
         connection->out_start = 0;
     }
     return connection->out + connection->out_end;
@@ -103,7 +107,7 @@ void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t 
     advance(connection, OUTPUT_PREFIX + size);
 }
 
-/* What our output did not take of a frame that has begun. Who shares the pipe's name may have taken
+/* What had no room in bulk of a frame that has begun. Who shares the pipe's name may have taken
  * some of it: then the frame is made whole with zeros. */
 static void copy_rest(SupConnection *connection, int pipe, size_t left)
 {
@@ -121,38 +125,52 @@ static void copy_rest(SupConnection *connection, int pipe, size_t left)
     advance(connection, left);
 }
 
+/* What is in bulk goes out first. */
+static bool takes_bulk(SupConnection *connection)
+{
+    return connection->output_is_pipe && !connection->broken && buffered(connection) == 0 &&
+           connection->bulk.size < SUP_OUT_DATA &&
+           sup_bulk_open(&connection->bulk, connection->output.fd);
+}
+
 size_t sup_connection_splice(SupConnection *connection, uint32_t channel, uint8_t stream,
                              uint64_t offset, int pipe, uint64_t most)
 {
     uint8_t head[OUTPUT_PREFIX];
     int waiting;
-    if (!connection->output_is_pipe || connection->broken ||
-        sup_connection_pending(connection) > 0 || most < SPLICE_LEAST ||
-        ioctl(pipe, FIONREAD, &waiting) < 0 || waiting < SPLICE_LEAST)
+    if (most < SPLICE_LEAST || ioctl(pipe, FIONREAD, &waiting) < 0 || waiting < SPLICE_LEAST ||
+        !takes_bulk(connection))
         return 0;
     size_t size = (size_t)waiting < SPR_WIRE_MAX_DATA ? (size_t)waiting : SPR_WIRE_MAX_DATA;
-    size_t left = size = size < most ? size : (size_t)most;
+    size = size < most ? size : (size_t)most;
     put_output_head(head, channel, stream, 0, offset, size);
-    if (write(connection->output.fd, head, sizeof head) != sizeof head)
-        return 0; /* which a pipe takes as a whole or not at all */
-    while (left > 0) {
-        ssize_t n = splice(pipe, NULL, connection->output.fd, NULL, left, SPLICE_F_NONBLOCK);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        left -= (size_t)n;
-    }
-    if (left > 0)
-        copy_rest(connection, pipe, left);
+    size_t put = sup_bulk_put(&connection->bulk, head, sizeof head, pipe, size);
+    if (put == 0)
+        return 0;
+    if (put < sizeof head + size)
+        copy_rest(connection, pipe, sizeof head + size - put);
     return size;
+}
+
+/* When nothing goes on there is no need of what was taken for much output. */
+static void rest(SupConnection *connection)
+{
+    sup_bulk_rest(&connection->bulk, connection->output.fd);
+    if (connection->out_peak > OUT_KEPT) {
+        madvise(connection->out + OUT_KEPT, SUP_OUT_ROOM - OUT_KEPT, MADV_DONTNEED);
+        connection->out_peak = 0;
+    }
 }
 
 void sup_connection_write(SupConnection *connection)
 {
-    while (sup_connection_pending(connection) > 0) {
+    if (connection->bulk.size > 0 && !sup_bulk_write(&connection->bulk, connection->output.fd)) {
+        connection->broken |= errno != EAGAIN;
+        return;
+    }
+    while (buffered(connection) > 0) {
         ssize_t n = write(connection->output.fd, connection->out + connection->out_start,
-                          sup_connection_pending(connection));
+                          buffered(connection));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {
@@ -162,8 +180,6 @@ void sup_connection_write(SupConnection *connection)
         connection->out_start += (size_t)n;
     }
     connection->out_start = connection->out_end = 0;
-    if (connection->out_peak > OUT_KEPT && sup_list_is_empty(&connection->commands)) {
-        madvise(connection->out + OUT_KEPT, SUP_OUT_ROOM - OUT_KEPT, MADV_DONTNEED);
-        connection->out_peak = 0;
-    }
+    if (sup_list_is_empty(&connection->commands))
+        rest(connection);
 }

@@ -347,11 +347,14 @@ static void run(void)
     tell(gone);
 }
 
+/* Of one page until a command has it (sup_stream_open()): pipes count against a limit of the user
+ * on the whole machine, and most sandboxes do nothing most of the time. */
 static bool pipe_pair(int server_end, int own_end, int index, int fds[3])
 {
     int pair[2];
     if (pipe2(pair, O_CLOEXEC) < 0)
         return false;
+    fcntl(pair[0], F_SETPIPE_SZ, 1);
     keeper.stdio[index] = pair[own_end];
     fds[index] = pair[server_end];
     return sup_set_nonblocking(fds[index]);

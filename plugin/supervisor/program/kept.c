@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define DEFAULT_LIMIT (1u << 20)
@@ -142,26 +144,34 @@ static ssize_t count_only(SupKept *kept, int fd)
     return n;
 }
 
+/* What is read at once may be a packet, of which a read with less room loses the rest. */
+static size_t least_room(const SupKept *kept)
+{
+    return kept->room >= 2 * PIPE_BUF ? PIPE_BUF : 1;
+}
+
 ssize_t sup_kept_fill(SupKept *kept, int fd, bool *ret_full)
 {
     uint64_t needed = kept->start;
     if (kept->hold && kept->taken > needed)
         needed = kept->taken < kept->end ? kept->taken : kept->end;
     size_t free_room = kept->room - (size_t)(kept->end - needed);
-    if (free_room == 0 && grow(kept))
+    if (free_room < PIPE_BUF && grow(kept))
         free_room = kept->room - (size_t)(kept->end - needed);
-    if (kept->hold && free_room == 0) {
+    if (kept->hold && free_room < least_room(kept)) {
         *ret_full = true;
         return 0;
     }
     if (kept->room == 0)
         return count_only(kept, fd);
     /* Full: the oldest make way. */
-    size_t most = free_room > 0 ? free_room : kept->room;
+    size_t most = free_room >= least_room(kept) ? free_room : kept->room;
     if (most > SPR_WIRE_MAX_DATA)
         most = SPR_WIRE_MAX_DATA;
-    size_t n_segment = segment(kept, kept->end, kept->end + most);
-    ssize_t n = read(fd, kept->bytes + kept->end % kept->room, n_segment);
+    size_t first = segment(kept, kept->end, kept->end + most);
+    struct iovec parts[] = {{kept->bytes + kept->end % kept->room, first},
+                            {kept->bytes, most - first}};
+    ssize_t n = readv(fd, parts, most > first ? 2 : 1);
     if (n > 0) {
         kept->end += (uint64_t)n;
         if (kept->end - kept->start > kept->room)

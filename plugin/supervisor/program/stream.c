@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #define READS_A_ROUND 4
+#define USUAL_PIPE (64 * 1024) /* what programs are used to */
 #define BIG_PIPE (256 * 1024)
 
 static void on_output(SupWatch *watch, uint32_t events)
@@ -25,6 +27,7 @@ void sup_stream_open(SupStream *stream, struct SupCommand *command, uint8_t numb
     stream->watch = (SupWatch){.fd = fd, .ready = on_output};
     stream->command = command;
     stream->number = number;
+    fcntl(fd, F_SETPIPE_SZ, USUAL_PIPE);
     sup_watch_set(&stream->watch, fd >= 0 ? EPOLLIN : 0);
 }
 
@@ -34,17 +37,33 @@ static ssize_t read_away(SupStream *stream)
     return read(stream->watch.fd, scratch, sizeof scratch);
 }
 
+/* A writer's O_DIRECT makes packets of its writes. They would stay packets in the client's pipe, of
+ * which a reader with less room loses the rest: only what is known to be none goes there. */
+static size_t splice_to_client(SupStream *stream)
+{
+    SupCommand *command = stream->command;
+    if (!stream->runs_together)
+        return 0;
+    size_t n = sup_connection_splice(command->connection, command->channel, stream->number,
+                                     stream->offset, stream->watch.fd, stream->credit);
+    stream->credit -= n;
+    return n;
+}
+
+bool sup_stream_may_read(const SupStream *stream)
+{
+    return stream->credit >= PIPE_BUF;
+}
+
 /* Straight from the pipe into what goes to the client. */
 static ssize_t read_to_client(SupStream *stream, bool *ret_blocked)
 {
     SupCommand *command = stream->command;
-    size_t room = 0, spliced = sup_connection_splice(command->connection, command->channel,
-                                                     stream->number, stream->offset,
-                                                     stream->watch.fd, stream->credit);
-    stream->credit -= spliced;
+    size_t room = 0, spliced = splice_to_client(stream);
     if (spliced > 0)
         return (ssize_t)spliced;
-    uint8_t *at = stream->credit > 0 ? sup_connection_reserve(command->connection, &room) : NULL;
+    uint8_t *at =
+        sup_stream_may_read(stream) ? sup_connection_reserve(command->connection, &room) : NULL;
     if (!at) {
         *ret_blocked = true;
         return 0;
@@ -56,6 +75,7 @@ static ssize_t read_to_client(SupStream *stream, bool *ret_blocked)
         sup_connection_commit(command->connection, command->channel, stream->number, 0,
                               stream->offset, (size_t)n);
         stream->credit -= (uint64_t)n;
+        stream->runs_together |= n > PIPE_BUF;
     }
     return n;
 }
@@ -210,6 +230,7 @@ void sup_input_open(SupInput *input, struct SupCommand *command, int fd, size_t 
     input->watch = (SupWatch){.fd = fd, .ready = on_input};
     input->command = command;
     input->room = room;
+    fcntl(fd, F_SETPIPE_SZ, USUAL_PIPE);
 }
 
 /* Behind what the pipe did not take. */

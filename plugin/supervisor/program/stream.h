@@ -13,11 +13,12 @@ typedef struct {
     SupWatch watch; /* fd -1 once it ended */
     struct SupCommand *command;
     uint8_t number;
-    bool discard;    /* read and thrown away */
-    uint64_t offset; /* of the next byte */
-    uint64_t credit; /* that a client gave */
-    uint64_t owed;   /* before this offset the leader wrote it */
-    SupKept kept;    /* detached commands */
+    bool discard;       /* read and thrown away */
+    bool runs_together; /* a read took more than any packet has */
+    uint64_t offset;    /* of the next byte */
+    uint64_t credit;    /* that a client gave */
+    uint64_t owed;      /* before this offset the leader wrote it */
+    SupKept kept;       /* detached commands */
 } SupStream;
 
 typedef struct {
@@ -32,6 +33,10 @@ typedef struct {
 } SupInput;
 
 void sup_stream_open(SupStream *stream, struct SupCommand *command, uint8_t number, int fd);
+
+/* Whether there is credit for whatever a read may answer: of a packet too long for it the rest
+ * would be lost. */
+bool sup_stream_may_read(const SupStream *stream);
 
 /* Passes on what can be, until the pipe is empty or something is in the way. */
 void sup_stream_pump(SupStream *stream);
