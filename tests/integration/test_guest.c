@@ -1,11 +1,14 @@
-/* Hosts of every kind: what a provider needs of its host's process is nothing. */
+/* Hosts of every kind: what a provider needs of its host's process is nothing. REACH_CONFIG, if
+ * set, is another way to the engine than DOCKER_HOST: tests/long/endpoints.sh has several. */
 #include "ep.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SMALL_STACK (128 * 1024)
@@ -14,10 +17,22 @@ static void take_text(void *ctx, const char *text, size_t size)
 {
 }
 
+static EpBox box_of_way(void)
+{
+    const char *way = getenv("REACH_CONFIG");
+    EpBox box = {.id = ep_new_id()};
+    sprov_error error = SPROV_INIT(sprov_error);
+    if (!way)
+        return ep_box(NULL);
+    cr_assert_eq(ep_api()->open(NULL, way, &box.provider, &error), SPROV_OK, "%s", error.message);
+    box.sandbox = ep_create(box.provider, box.id, "\"transport\":\"stream\"");
+    return box;
+}
+
 /* Something of each kind, in a sandbox of its own. NULL, or what failed. */
 static const char *do_everything(void)
 {
-    EpBox box = ep_box(NULL);
+    EpBox box = box_of_way();
     EpBytes bytes = {0};
     sprov_error error = SPROV_INIT(sprov_error);
     if (ep_api()->start(box.sandbox, NULL, NULL, &error) != SPROV_OK)
@@ -89,5 +104,23 @@ Test(guest, works_whatever_becomes_of_its_signals)
     signal(SIGPIPE, SIG_IGN);
     failed = do_everything();
     sigprocmask(SIG_UNBLOCK, &all, NULL);
+    cr_assert_null(failed, "%s", failed);
+}
+
+static void *wait_for_any_child(void *ctx)
+{
+    for (int *stop = ctx; !__atomic_load_n(stop, __ATOMIC_ACQUIRE); usleep(200))
+        waitpid(-1, NULL, WNOHANG);
+    return NULL;
+}
+
+Test(guest, works_where_its_children_are_waited_for_by_the_host)
+{
+    pthread_t thread;
+    int stop = 0;
+    cr_assert_eq(pthread_create(&thread, NULL, wait_for_any_child, &stop), 0);
+    const char *failed = do_everything();
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
     cr_assert_null(failed, "%s", failed);
 }

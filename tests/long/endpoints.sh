@@ -69,6 +69,7 @@ tls_port=$(free_port)
 own_engine "$engine" -H "tcp://127.0.0.1:$tls_port" --tlsverify --tlscacert "$tls/ca.pem" \
     --tlscert "$tls/server.pem" --tlskey "$tls/server-key.pem" || exit 1
 socket=${DOCKER_HOST#unix://}
+own_host=$DOCKER_HOST
 unset DOCKER_HOST
 
 relay() { # prints the address of a relay from tcp to the engine
@@ -119,9 +120,9 @@ done
 cp "$work/user.pub" "$work/authorized"
 printf '%s\n' "Port $ssh_port" 'ListenAddress 127.0.0.1' "HostKey $work/host" "PidFile $work/sshd.pid" \
     "AuthorizedKeysFile $work/authorized" 'StrictModes no' 'UsePAM no' 'PasswordAuthentication no' \
-    'PermitRootLogin prohibit-password' "SetEnv HOME=$work" > "$work/sshd_config"
+    'PermitRootLogin prohibit-password' "SetEnv HOME=$work DOCKER_HOST=$own_host" > "$work/sshd_config"
 ssh_config() { # FILE KEY KNOWN-HOST-KEY
-    echo "[127.0.0.1]:$ssh_port $(cut -d' ' -f1,2 "$work/$3.pub")" > "$1.known"
+    echo "* $(cut -d' ' -f1,2 "$work/$3.pub")" > "$1.known"
     printf '%s\n' 'Host *' " IdentityFile $work/$2" ' IdentitiesOnly yes' " UserKnownHostsFile $1.known" \
         ' GlobalKnownHostsFile /dev/null' ' StrictHostKeyChecking yes' > "$1"
 }
@@ -138,10 +139,11 @@ done
 
 # ------------------------------------------------------------------- the suite over each
 
-# passes_level_1 CONFIG
+# passes_level_1 CONFIG [OPTIONS]
 passes_level_1() {
+    local more=${2:-'"transport":"stream"'}
     "$host" check "$provider" --level 1 --time-scale 3 --config "$1" \
-        --options '{"image":"debian:bookworm-slim","transport":"stream"}' > "$work/check.out" 2>&1 < /dev/null && return 0
+        --options '{"image":"debian:bookworm-slim",'"$more}" > "$work/check.out" 2>&1 < /dev/null && return 0
     grep -E '^(not ok|#|FAIL)' "$work/check.out" | head -n 40 | sed 's/^/# /'
     tail -n 3 "$work/check.out" | sed 's/^/# /'
     return 1
@@ -168,6 +170,10 @@ check 'the first level passes over unix' passes_level_1 "$over_unix"
 check 'the first level passes over tcp' passes_level_1 "$over_tcp"
 check 'the first level passes over TLS' passes_level_1 "$over_tls"
 check 'the first level passes over ssh' passes_level_1 "$over_ssh"
+for transport in tcp tls ssh; do
+    name=over_$transport
+    check "and over $transport by engine execs alone" passes_level_1 "${!name}" '"supervisor":"off"'
+done
 
 # builds CONFIG: a template with a secret, by a session beside the build
 builds() {
@@ -208,6 +214,18 @@ for transport in tcp tls ssh; do
     check "a host with 128 KiB of stack and ignored signals gets there over $transport" poor_host "${!name}"
 done
 
+# Threads with small stacks, no standard streams, signals of any disposition, a host that waits for all children.
+guests() { # CONFIG
+    DOCKER_HOST=unix://$socket REACH_CONFIG=$1 timeout 600 build/tests/integration/test_guest --tap --jobs 1 \
+        > "$work/guest.out" 2>&1 < /dev/null && return 0
+    grep -E -A2 '^ *(not ok|- )' "$work/guest.out" | sed 's/^ */# /' | head -n 60
+    return 1
+}
+for transport in tcp tls ssh; do
+    name=over_$transport
+    check "hosts of every kind get there over $transport" guests "${!name}"
+done
+
 # -------------------------------------------------------------- many calls, and a dead line
 
 # reaches TEST PORT CONFIG [COMMAND]
@@ -233,6 +251,24 @@ for transport in tcp tls ssh; do
         count=$((count + 1))
         echo "ok $count - a line that went dead over $transport # SKIP this needs iptables"
     fi
+done
+
+limited() { # TARGET: the port of something before it that takes 6 connections at a time
+    python3 tests/long/limited.py 6 "$1" > "$work/limited-port" &
+    children+=($!)
+    for ((waited = 0; waited < 100; waited++)); do
+        [ ! -s "$work/limited-port" ] || break
+        sleep 0.1
+    done
+    limited_port=$(cat "$work/limited-port")
+    rm "$work/limited-port"
+}
+for transport in tcp tls ssh; do
+    name=over_$transport port=${transport/tcp/plain}_port
+    limited "${!port}"
+    config=${!name}
+    check "calls may be tried again that are refused a connection over $transport" \
+        reaches 'bears_it*' 0 "${config/${!port}/$limited_port}"
 done
 
 # Resets the engine's end of every connection to a port.
@@ -296,6 +332,25 @@ cp "$tls/client.pem" "$work/cert.pem"
 cp "$tls/client-key.pem" "$work/key.pem"
 check 'DOCKER_TLS_VERIFY and DOCKER_CERT_PATH reach an engine by TLS' \
     runs '{}' "DOCKER_HOST=tcp://127.0.0.1:$tls_port" DOCKER_TLS_VERIFY=1 "DOCKER_CERT_PATH=$work"
+mkdir -p "$work/strange"
+cp "$tls/other.pem" "$work/strange/ca.pem"
+cp "$work/cert.pem" "$work/key.pem" "$work/strange/"
+check 'DOCKER_TLS alone reaches one whose certificate nobody vouches for' \
+    runs '{}' "DOCKER_HOST=tcp://127.0.0.1:$tls_port" DOCKER_TLS=1 "DOCKER_CERT_PATH=$work/strange"
+check 'an address of ssh alone means the engine that docker finds there' \
+    runs '{"host":"ssh://root@127.0.0.1:'"$ssh_port"'","sshConfig":"'"$work"'/ssh"}'
+check 'CONTAINER_HOST is followed' runs '{}' "CONTAINER_HOST=$own_host"
+check 'an older version of the API serves as well' runs '{}' "DOCKER_HOST=$own_host" DOCKER_API_VERSION=1.40
+check 'a configuration can keep the environment out' \
+    runs '{"host":"'"$own_host"'","environment":false}' DOCKER_HOST=tcp://nowhere:1 DOCKER_TLS_VERIFY=1
+if [ ! -e /var/run/docker.sock ]; then
+    mkdir -p "$work/runtime" && ln -s "$socket" "$work/runtime/docker.sock"
+    check 'the socket of a rootless engine is found' runs '{}' "XDG_RUNTIME_DIR=$work/runtime"
+fi
+check 'a key from a file of the command line reaches one' \
+    "$host" run --provider "$provider" --id "endpoints-$$-file" --options '{"image":"debian:bookworm-slim"}' --config \
+    '{"host":"tcp://localhost:'"$tls_port"'","ca":"'"$tls"'/ca.pem","cert":"'"$tls"'/client.pem","keySecret":"engine-key"}' \
+    --secret "engine-key=file:$tls/client-key.pem" -c true
 check 'a key that the host answers for and no file holds reaches one too' \
     runs '{"host":"tcp://localhost:'"$tls_port"'","ca":"'"$tls"'/ca.pem","cert":"'"$tls"'/client.pem","keySecret":"ENGINE_KEY"}' \
     "ENGINE_KEY=$(cat "$tls/client-key.pem")"
@@ -303,6 +358,7 @@ export DOCKER_CONFIG=$work/docker
 docker context create own --docker \
     "host=tcp://127.0.0.1:$tls_port,ca=$work/ca.pem,cert=$work/cert.pem,key=$work/key.pem" > /dev/null 2>&1
 check 'a context that docker made is followed by DOCKER_CONTEXT' runs '{}' DOCKER_CONTEXT=own
+check 'or by the configuration' runs '{"context":"own"}' DOCKER_HOST=tcp://nowhere:1
 docker context use own > /dev/null 2>&1
 check 'and when it is the current one' runs '{}' DOCKER_CONTEXT=
 check 'a proxy of the environment plays no part' runs "$over_unix" \
@@ -322,6 +378,11 @@ refused() {
     sed "s/^/# after $((SECONDS - begin)) s: /" "$work/err"
     return 1
 }
+
+check 'a context that does not exist is an error' refused '{"context":"nowhere"}' nowhere 5
+DOCKER_CONTEXT=nowhere check 'also where the environment names it' refused '{}' nowhere 5
+DOCKER_HOST=tcp://127.0.0.1:$tls_port DOCKER_TLS_VERIFY=1 DOCKER_CERT_PATH=$work/nowhere \
+    check 'so is a certificate that is not there' refused '{}' "$work/nowhere" 5
 
 tls_to() { # PORT CA CERTIFICATE KEY: a configuration
     echo '{"host":"https://127.0.0.1:'"$1"'","ca":"'"$tls/$2"'.pem","cert":"'"$tls/$3"'.pem","key":"'"$tls/$4"'-key.pem"}'

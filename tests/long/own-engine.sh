@@ -50,12 +50,18 @@ check() {
 # own_engine_restart NAME: dockerd is killed, its containerd with it, and both come back in the mount
 # namespace where the containers are, which see nothing of it until then. Needs root.
 own_engine_restart() {
-    local name=$1 dir=$SPROV_ENGINES/$1 pid arguments waited
+    local name=$1 dir=$SPROV_ENGINES/$1 pid containerd arguments waited
     pid=$(own_engine_pid "$name")
+    containerd=$(cat "$dir/exec/containerd/containerd.pid")
     mapfile -d '' arguments < "/proc/$pid/cmdline"
     exec 7< "/proc/$pid/root" 8< "/proc/$pid/ns/mnt"
     kill -KILL "$pid"
     while grep -q '^State:.[^Z]' "/proc/$pid/status" 2> /dev/null; do sleep 0.05; done
+    # It ends with its dockerd, but the next one would take it for alive until then, and wait for it in vain.
+    for ((waited = 0; waited < 200; waited++)); do
+        [ -e "/proc/$containerd" ] || break
+        sleep 0.05
+    done
     sleep "${ENGINE_DOWN_FOR:-0.5}"
     rm -f "$dir/run/pid"
     env -u TMPDIR -u DOCKER_HOST PATH=/usr/sbin:/usr/bin:/sbin:/bin \

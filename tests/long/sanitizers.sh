@@ -1,7 +1,7 @@
 #!/bin/bash
 # sanitizers.sh: the whole provider with ASan and UBSan: what needs no engine, the engine suites and
-# level 1 of the conformance suite; and with TSan, where criterion cannot run, level 2 of the
-# conformance suite, with and without supervisor. One TAP line a suite; what a sanitizer says is in
+# level 1 of the conformance suite; and with TSan, where criterion cannot run, the gate, and level 2 of
+# the conformance suite, with and without supervisor. One TAP line a suite; what a sanitizer says is in
 # build-address and build-thread, meson-logs/sprov-sanitize.txt and conformance-*.txt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -52,6 +52,11 @@ if build address; then
 fi
 
 if build thread; then
+    count=$((count + 1))
+    result='not ok'
+    ! build-thread/tests/unit/race_gate > build-thread/meson-logs/race_gate.txt 2>&1 || result=ok
+    echo "$result $count - thread: the gate of logins"
+    grep -E '^not ok|SUMMARY' build-thread/meson-logs/race_gate.txt | sed 's/^/# /' || true
     for mode in auto off; do
         count=$((count + 1))
         log=build-thread/meson-logs/conformance-$mode.txt

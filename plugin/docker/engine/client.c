@@ -382,6 +382,12 @@ static bool step(DkrReply *reply, const SprWait *wait, GError **error)
     return true;
 }
 
+/* What libcurl cannot send again it calls so. */
+static const char *text_of(CURLcode result)
+{
+    return result == CURLE_SEND_FAIL_REWIND ? "it was closed" : curl_easy_strerror(result);
+}
+
 static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
 {
     if (spr_wait_is_gone(wait)) /* which is why the connection broke */
@@ -394,8 +400,7 @@ static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
         return false;
     spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %.*s: %s",
              reply->client->endpoint->address, reply->request.method,
-             (int)strcspn(reply->request.path, "?"), reply->request.path,
-             curl_easy_strerror(reply->result));
+             (int)strcspn(reply->request.path, "?"), reply->request.path, text_of(reply->result));
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }

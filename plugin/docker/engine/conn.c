@@ -11,7 +11,6 @@
 
 #define HANDSHAKE_LIMIT_MS (10 * 1000)
 #define SSH_END_LIMIT_MS 500 /* from the end of its output to its own */
-#define SSH_FAILED 128       /* 255 when its line broke, more than this when it was killed */
 
 struct DkrConn {
     const DkrEndpoint *endpoint;
@@ -181,6 +180,12 @@ bool dkr_conn_fail(DkrConn *conn, int errno_value, GError **error)
     return false;
 }
 
+/* An ssh that ends before it has read all that we wrote resets the socket, behind what it gave. */
+static bool is_end_of_ssh(const DkrConn *conn, int errno_value)
+{
+    return conn->dial.child && errno_value == ECONNRESET;
+}
+
 /* What ssh gives ends with the stream, and as well with ssh or its line. Where the host waits for
  * all children, only what it said about that tells. */
 static bool was_cut(DkrConn *conn)
@@ -189,7 +194,7 @@ static bool was_cut(DkrConn *conn)
     if (!conn->dial.child)
         return false;
     if (spr_child_wait(conn->dial.child, SSH_END_LIMIT_MS, &code))
-        return code >= SSH_FAILED;
+        return code != 0;
     g_autofree char *complaint = complaint_of(conn);
     return g_strcmp0(complaint, conn->early_complaint) != 0;
 }
@@ -247,12 +252,12 @@ bool dkr_conn_read(DkrConn *conn, void *buffer, gsize capacity, gsize *ret_size,
             return false;
     } else {
         gssize n = recv(conn->dial.fd, buffer, capacity, 0);
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
-            return dkr_conn_fail(conn, errno, error);
         *ret_size = n > 0 ? (gsize)n : 0;
-        *ret_end = n == 0;
+        *ret_end = n == 0 || (n < 0 && is_end_of_ssh(conn, errno));
         if (*ret_end && was_cut(conn))
             return dkr_conn_fail(conn, 0, error);
+        if (n < 0 && !*ret_end && errno != EAGAIN && errno != EINTR)
+            return dkr_conn_fail(conn, errno, error);
     }
     if (*ret_size > 0)
         note_heard(conn);

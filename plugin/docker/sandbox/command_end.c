@@ -88,15 +88,24 @@ static bool end_tree(DkrCommandRun *run)
     return asked + found > 0;
 }
 
+/* An engine, or a proxy before it, that is only being replaced takes connections in a moment. */
+static bool was_refused(const GError *why)
+{
+    return why->code == SPR_E_IO || spr_error_is(why, SPR_E_UNAVAILABLE, "engine-unreachable");
+}
+
 void dkr_command_end_lost(DkrCommandRun *run)
 {
     gint64 until_us = spr_deadline_after(LATE_LIMIT_MS);
-    guint found = 0, left;
-    if (run->command->is_helper)
-        return;
-    while (kill_tree(run, SIGKILL, &found, &left, NULL) && found == 0 && !has_ended(run) &&
-           g_get_monotonic_time() < until_us)
-        g_usleep(LOOK_AGAIN_MS * 1000);
+    bool again = !run->command->is_helper;
+    while (again && g_get_monotonic_time() < until_us) {
+        guint found = 0, left;
+        g_autoptr(GError) why = NULL;
+        again = kill_tree(run, SIGKILL, &found, &left, &why) ? found == 0 && !has_ended(run)
+                                                             : was_refused(why);
+        if (again)
+            g_usleep(LOOK_AGAIN_MS * 1000);
+    }
 }
 
 static void set_killed(DkrCommandRun *run)
@@ -222,7 +231,10 @@ static SprWait record_wait(const DkrCommandRun *run)
 static bool finish_broken(DkrCommandRun *run, GError *broken, GError **error)
 {
     SprWait wait = record_wait(run);
-    if (!dkr_client_answers(run->context->client, &wait, NULL)) {
+    g_autoptr(GError) why = NULL;
+    if (!dkr_client_answers(run->context->client, &wait, &why)) {
+        if (was_refused(why))
+            dkr_command_end_lost(run);
         g_propagate_error(error, broken);
         return false;
     }
@@ -256,7 +268,7 @@ static bool read_record(DkrCommandRun *run, const SprWait *wait, DkrExecState *r
         g_error_free(why);
         return fail_gone("removed", error);
     }
-    if (why->code == SPR_E_IO)
+    if (was_refused(why))
         dkr_command_end_lost(run);
     g_propagate_error(error, why);
     return false;
