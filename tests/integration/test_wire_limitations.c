@@ -29,6 +29,7 @@ static void *start_cancellable(void *ctx)
     sprov_call call = SPROV_INIT(sprov_call);
     double since = ep_now();
     call.cancel = &s->cancel;
+    call.timeout_ms = 60 * 1000; /* of a provider that does not heed the token */
     if (ep_api()->start(s->box->sandbox, &call, NULL, &s->error) == SPROV_OK)
         s->error.code = SPROV_OK;
     s->took = ep_now() - since;
