@@ -22,12 +22,19 @@ static const char *outcome_name(sprov_start_outcome outcome)
     }
 }
 
+/* data: not NULL where one that was there already will not do. */
 static bool start_work(HsSession *session, sprov_sandbox *sandbox, void *data, int *ret_exit,
                        GError **error)
 {
     sprov_start_result started = SPROV_INIT(sprov_start_result);
     if (!hs_session_start(session, sandbox, &started, error))
         return false;
+    if (data && started.outcome == SPROV_START_CONNECTED)
+        return hs_fail(
+            error, SPROV_E_EXISTS,
+            "there was a sandbox %s already: --id is that of the clone, and --options are "
+            "those of the sandbox that is cloned",
+            started.id);
     g_autofree char *line = g_strconcat(started.id, "\n", NULL);
     fprintf(stderr, "%s\n", outcome_name(started.outcome));
     return hs_print(line, error);
@@ -85,15 +92,16 @@ static int clone_options(const HsCommand *self, char **argv)
     char *options = hs_options_clone(cli.options, changes);
     g_free(cli.options);
     cli.options = options;
-    return hs_session_work(self, &cli, hs_cli_id(&cli), start_work, NULL);
+    return hs_session_work(self, &cli, hs_cli_id(&cli), start_work, options);
 }
 
 const HsCommand hs_cmd_clone = {
     .name = "clone",
     .usage = "",
     .summary = "start a sandbox with the options of another",
-    .about = "Starts a sandbox with the options of another, without its id and name, and prints\n"
-             "the new id. Nothing of the other's files is copied.",
+    .about =
+        "Starts a sandbox with the options of another, as --options, without its id and name,\n"
+        "and prints the new id, which --id may choose. Nothing of the other's files is copied.",
     .notes = HS_EXIT_CODES "\n"
                            "Example:\n"
                            "  host-sim clone --options @box.json --with '{\"env\":{\"A\":\"2\"}}'",

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The table of options in docs/configuration.md, made of abi/schema/sandbox.json; speaks TAP.
 
-  configuration.py SCHEMA PAGE           checks that the page has the schema's table
+  configuration.py SCHEMA PAGE BODIES    checks that the page has the schema's table, and that its engine
+                                         fields are where tests/golden/create-bodies.json has the values
   configuration.py --write SCHEMA PAGE   puts it there
 """
 import json
@@ -82,9 +83,70 @@ def table(schema):
     return HEAD + "".join(properties("", schema, schema))
 
 
+# ------------------------------------------------------------------------------ engine fields
+
+
+def used(node, value, root):
+    """Engine fields of the options in value, which is what node describes."""
+    node = resolve(node, root)
+    if "x-engine" in node:
+        yield node["x-engine"]
+    if isinstance(value, list):
+        kinds = node.get("items", {}).get("oneOf", [node.get("items", {})])
+        for element in value:
+            for kind in (resolve(kind, root) for kind in kinds):
+                const = kind.get("properties", {}).get("type", {}).get("const")
+                if const in (None, element["type"] if isinstance(element, dict) and const else None):
+                    yield from used(kind, element, root)
+    elif isinstance(value, dict):
+        for name in value.keys() & node.get("properties", {}).keys():
+            yield from used(node["properties"][name], value[name], root)
+
+
+def described(node, root):
+    """All engine fields below node."""
+    node = resolve(node, root)
+    if "x-engine" in node:
+        yield node["x-engine"]
+    items = node.get("items", {})
+    for kind in items.get("oneOf", [items]) if items else []:
+        yield from described(kind, root)
+    for child in node.get("properties", {}).values():
+        yield from described(child, root)
+
+
+def has(body, path):
+    """Whether body has the member "A.B[].C" or A["b.c"]."""
+    at = [body]
+    for name, key, each in re.findall(r'(\w+)(?:\["([^"]+)"\])?(\[\])?', path):
+        at = [one[name] for one in at if name in one]
+        at = [one[key] for one in at if key in one] if key else at
+        at = [element for one in at for element in one] if each else at
+    return bool(at)
+
+
+def wrong_fields(schema, bodies):
+    in_bodies = set()
+    for entry in bodies:
+        for path in used(schema, entry["options"], schema):
+            in_bodies.add(path)
+            if not path.startswith("?") and not has(entry["body"], path):
+                yield f"{entry['name']}: no {path}"
+    for path in described(schema, schema):
+        if not path.startswith("?") and path not in in_bodies:
+            yield f"no body has {path}"
+
+
+def tell(number, name, problems):
+    print(f"{'not ok' if problems else 'ok'} {number} - {name}")
+    for problem in problems:
+        print("# " + problem)
+
+
 def main(argv):
     write = argv[:1] == ["--write"]
-    schema_path, page_path = map(pathlib.Path, argv[1:] if write else argv)
+    schema_path, page_path, *rest = map(pathlib.Path, argv[1:] if write else argv)
+    schema = json.loads(schema_path.read_text(encoding="utf-8"))
     page = page_path.read_text(encoding="utf-8")
     found = re.search(re.escape(BEGIN) + ".*?" + re.escape(END), page, re.S)
     wanted = BEGIN + table(json.loads(schema_path.read_text(encoding="utf-8"))) + END
@@ -92,10 +154,12 @@ def main(argv):
         page_path.write_text(page.replace(found.group(), wanted), encoding="utf-8")
         return 0
     same = found is not None and found.group() == wanted
-    print(f"1..1\n{'ok' if same else 'not ok'} 1 - docs/configuration.md has the options of the schema")
-    if not same:
-        print(f"# make it so: tests/abi/configuration.py --write {schema_path.name} configuration.md")
-    return 0 if same else 1
+    wrong = list(wrong_fields(schema, json.loads(rest[0].read_text(encoding="utf-8"))))
+    print("1..2")
+    tell(1, "docs/configuration.md has the options of the schema",
+         [] if same else [f"make it so: tests/abi/configuration.py --write {schema_path.name} configuration.md"])
+    tell(2, "the engine fields are where the golden bodies have the values", wrong)
+    return 0 if same and not wrong else 1
 
 
 sys.exit(main(sys.argv[1:]))

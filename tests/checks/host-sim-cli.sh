@@ -248,6 +248,8 @@ call clone "${with[@]}" --id "$id-clone" --with '{"env":{"CLONED":"yes"}}'
 check 'clone starts another with the options and what is changed in them' gave 0 "$id-clone" created
 call exec "${open[@]}" --id "$id-clone" --options '{"env":{"CLONED":"yes"}}' -c 'echo $CLONED; test ! -e tool'
 check 'which has none of the files' gave 0 yes ''
+call clone "${with[@]}" --id "$id-clone"
+check 'an id that is taken makes no clone' gave 125 '' '*already*'
 call clone "${with[@]}" --with '[]'
 check 'what is no object of options is told' gave 2 '' '*--with*'
 call rm "${open[@]}" --id "$id-clone" "$id" "$id-never"

@@ -160,6 +160,20 @@ static void count_one(void *ctx, const char *text, size_t size)
     ++*(int *)ctx;
 }
 
+/* One that nobody in the sandbox hears in time, and that ends nobody who hears it later. */
+static void fail_a_kill(const EpBox *box, sprov_process *process)
+{
+    sprov_kill_request request = SPROV_INIT(sprov_kill_request);
+    sprov_call call = SPROV_INIT(sprov_call);
+    request.signal = SIGURG;
+    call.timeout_ms = 1000;
+    char *path = ep_format("/containers/%s", ep_container(box->id));
+    cr_assert_eq(ep_engine("POST", ep_format("%s/pause", path), NULL, NULL), 204);
+    sprov_status status = processes()->kill(process, &request, &call, NULL);
+    cr_assert_eq(ep_engine("POST", ep_format("%s/unpause", path), NULL, NULL), 204);
+    cr_expect(status == SPROV_E_TIMEOUT || status == SPROV_E_NOT_READY, "%d", status);
+}
+
 Test(limitation, L27_a_process_is_found_again_after_its_host_died_and_until_it_is_forgotten)
 {
     const char *id = ep_new_id();
@@ -192,6 +206,10 @@ Test(limitation, L27_a_process_is_found_again_after_its_host_died_and_until_it_i
     refused.signal = 0; /* a kill that fails lets nothing go */
     cr_expect_neq(processes()->kill(process, &refused, NULL, NULL), SPROV_OK);
     cr_expect(ep_runs(box.sandbox, "sleep 8271"));
+    fail_a_kill(&box, process);
+    processes()->release(process);
+    cr_assert_eq(processes()->find(box.sandbox, name, NULL, &process, &error), SPROV_OK, "%s",
+                 error.message);
     cr_expect_eq(kill_tree(process), SPROV_OK);
     cr_expect_eq(processes()->wait(process, NULL, NULL, NULL), SPROV_OK);
     cr_expect_eq(processes()->forget(process, NULL, NULL), SPROV_OK);
@@ -315,6 +333,7 @@ Test(limitation, L32_a_callback_that_fails_ends_its_command_and_nothing_else)
     sprov_exec_request request = SPROV_INIT(sprov_exec_request);
     sink.write = refuse;
     request.command = "echo x; sleep 8321";
+    request.run_timeout_ms = 60 * 1000; /* of a provider that does not heed it */
     request.stdout_sink = &sink;
     EpRun run = ep_run(box.sandbox, &request, NULL);
     cr_expect_eq(run.status, SPROV_E_REFUSED, "%d %s", run.status, run.error.message);

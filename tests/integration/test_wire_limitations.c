@@ -29,6 +29,7 @@ static void *start_cancellable(void *ctx)
     sprov_call call = SPROV_INIT(sprov_call);
     double since = ep_now();
     call.cancel = &s->cancel;
+    call.timeout_ms = 60 * 1000; /* of a provider that does not heed the token */
     if (ep_api()->start(s->box->sandbox, &call, NULL, &s->error) == SPROV_OK)
         s->error.code = SPROV_OK;
     s->took = ep_now() - since;
@@ -115,6 +116,27 @@ Test(limitation, L18_a_container_that_the_engine_could_not_remove_is_told)
                  error.message);
     cr_expect_str_eq(error.reason, "dead", "%s", error.message);
     cr_expect(strstr(error.message, "destroy it"), "%s", error.message);
+    px_destroy(&box);
+}
+
+/* The reference is in its status "error" then, and a hook's failure has the same effect there. */
+Test(limitation, L38_an_end_that_failed_keeps_no_command_and_no_other_end_from_being_made)
+{
+    EpBox box = px_box(PX_PLAIN);
+    ep_start(box.sandbox);
+    px_set("[{'method':'POST','path':'/containers/*/stop','do':'answer','status':500,'body':'no'},"
+           "{'method':'DELETE','path':'/containers/*','do':'answer','status':500,'body':'no'}]");
+    cr_expect_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_E_INTERNAL);
+    cr_expect_eq(ep_api()->destroy(box.sandbox, NULL, NULL), SPROV_E_INTERNAL);
+    cr_expect_eq(ep_count(box.id), 1);
+    EpRun hook = px_run(&box, 30000, "exit 9");
+    cr_expect_eq(hook.result.exit_code, 9, "%s", hook.error.message);
+    px_clear();
+    cr_expect_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+    px_set("[{'method':'DELETE','path':'/containers/*','nth':1,'do':'answer','status':500}]");
+    cr_expect_eq(ep_api()->destroy(box.sandbox, NULL, NULL), SPROV_E_INTERNAL);
+    cr_expect_eq(ep_api()->destroy(box.sandbox, NULL, NULL), SPROV_OK);
+    cr_expect_eq(ep_count(box.id), 0);
     px_destroy(&box);
 }
 
