@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Counts single test cases and tells of those that failed.
 
-count.py COUNTS meson LOG STATUS        LOG is the testlog.json of a meson run that ended with STATUS
-count.py COUNTS script NAME OUT STATUS  OUT is the TAP of a script that ended with STATUS
+count.py COUNTS meson LOG STATUS                LOG is the testlog.json of a meson run that ended with STATUS
+count.py COUNTS script NAME SECONDS OUT STATUS  OUT is the TAP of a script that took so long and ended with STATUS
 
 Appends "PASSED FAILED SKIPPED" to the file COUNTS, and to COUNTS.failed a line for each failure, for
 the end of a log of which only the end is kept. Whatever does not add up is a failure of its own:
@@ -13,6 +13,7 @@ import re
 import sys
 
 RESULT = re.compile(r'(not )?ok\b *\d* *-? *([^#]*)(?:# *(skip|todo)\S* *(.*))?', re.IGNORECASE)
+LONG = 10  # seconds that are worth telling
 PLAN = re.compile(r'1\.\.(\d+)(?: *# *skip\S* *(.*))?', re.IGNORECASE)
 
 
@@ -59,7 +60,7 @@ class Tally:
         self.passed = self.failed = self.skipped = 0
         self.failures = []
 
-    def add(self, name, cases, problems, output):
+    def add(self, name, cases, problems, output, seconds=0):
         failures = [case for case in cases if not case.passed]
         skips = [case for case in cases if case.passed and case.skipped is not None]
         passed = len(cases) - len(failures) - len(skips)
@@ -71,6 +72,7 @@ class Tally:
         self.failures += [f'{name}: {problem}' for problem in problems]
         counts = f'{passed} passed' + (f', {failed} failed' if failed else '')
         counts += f', {len(skips)} skipped' if skips else ''
+        counts += f' ({seconds:.0f} s)' if seconds >= LONG else ''
         print(f'  {"FAIL" if failed else "ok  "}  {name}: {counts}')
         for case in skips:
             print(f'        skipped: {case.name}: {case.skipped}')
@@ -115,10 +117,10 @@ def count_meson(tally, path, status):
             cases, problems = judge_tap(out, test['returncode'], test['result'] == 'TIMEOUT')
             if test['result'] not in ('OK', 'SKIP') and not problems and all(c.passed for c in cases):
                 problems.append(test['result'].lower())
-            tally.add(name, cases, problems, out + err if problems else err)
+            tally.add(name, cases, problems, out + err if problems else err, test['duration'])
         else:
             cases, problems = judge_plain(name, out, test['result'], test['returncode'])
-            tally.add(name, cases, problems, out + err)
+            tally.add(name, cases, problems, out + err, test['duration'])
     if not tests:
         tally.add('meson test', [], ['no test ran'], '')
     elif status != 0 and tally.failed == 0:
@@ -133,7 +135,8 @@ def main():
     else:
         with open(path, encoding='utf-8', errors='replace') as out:
             text = out.read()
-        tally.add(arguments[0], *judge_tap(text, int(status)), text)
+        name, seconds = arguments
+        tally.add(name, *judge_tap(text, int(status)), text, float(seconds))
     with open(counts, 'a', encoding='utf-8') as file:
         print(tally.passed, tally.failed, tally.skipped, file=file)
     with open(counts + '.failed', 'a', encoding='utf-8') as file:

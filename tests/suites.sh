@@ -52,12 +52,14 @@ run_meson() {
 
 # run_scripts FOLDER SECONDS: every executable FOLDER/*.sh, which prints TAP within that time.
 run_scripts() {
-    local script status
+    local script status begun
     for script in "$1"/*.sh; do
         [ -x "$script" ] || continue
         status=0
+        begun=$SECONDS
         timeout --kill-after=10 "$2" "$script" > "$work/script.out" < /dev/null || status=$?
-        python3 tests/count.py "$work/counts" script "$script" "$work/script.out" "$status"
+        python3 tests/count.py "$work/counts" script "$script" $((SECONDS - begun)) \
+            "$work/script.out" "$status"
     done
 }
 

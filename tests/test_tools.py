@@ -23,13 +23,13 @@ class Count(unittest.TestCase):
         self.output = run.stdout
         return tuple(map(int, counts.read_text().splitlines()[-1].split()))
 
-    def script(self, tap, status=0):
+    def script(self, tap, status=0, seconds=1):
         (self.folder / 'out').write_text(tap)
-        return self.count('script', 'x.sh', self.folder / 'out', status)
+        return self.count('script', 'x.sh', seconds, self.folder / 'out', status)
 
     def meson(self, *tests, status=0):
         log = self.folder / 'log.json'
-        defaults = {'name': 'sprov:unit / x', 'stdout': '', 'result': 'OK', 'returncode': 0}
+        defaults = {'name': 'sprov:unit / x', 'stdout': '', 'result': 'OK', 'returncode': 0, 'duration': 1.0}
         log.write_text(''.join(json.dumps({**defaults, **test}) + '\n' for test in tests))
         return self.count('meson', log, status)
 
@@ -37,6 +37,14 @@ class Count(unittest.TestCase):
         self.assertEqual(self.script('1..3\nok 1 - a\nnot ok 2 - b\n# why\nok 3 - c # SKIP no engine\n', 1), (1, 1, 1))
         self.assertIn('not ok: b\n          # why', self.output)
         self.assertIn('skipped: c: no engine', self.output)
+
+    def test_what_took_long_says_so(self):
+        self.script('1..1\nok 1\n', seconds=75)
+        self.assertIn('x.sh: 1 passed (75 s)', self.output)
+        self.meson({'duration': 12.4})
+        self.assertIn('1 passed (12 s)', self.output)
+        self.script('1..1\nok 1\n', seconds=9)
+        self.assertNotIn(' s)', self.output)
 
     def test_a_plan_that_is_not_kept_is_a_failure(self):
         self.assertEqual(self.script('1..3\nok 1\nok 2\n'), (2, 1, 0))

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ext/archive.h>
 #include <ext/lifecycle.h>
 
 static const sprov_api *api;
 static const sprov_ext_lifecycle *lifecycle;
+static const sprov_ext_archive *archive;
 static sprov_provider *provider;
 static const char *image;
 
@@ -30,6 +32,7 @@ void bench_sprov_open(const char *path, const char *with_image, const char *runt
         bench_die("%s", dlerror());
     api = entry()->api;
     lifecycle = entry()->get_extension(SPROV_EXT_LIFECYCLE);
+    archive = entry()->get_extension(SPROV_EXT_ARCHIVE);
     snprintf(config, sizeof config, "{\"runtimeDir\":\"%s\"}", runtime_dir);
     check(api->open(NULL, config, &provider, &error), "open", &error);
 }
@@ -160,49 +163,76 @@ static sprov_source_status give(void *ctx, void *buffer, size_t capacity, size_t
     return SPROV_SOURCE_OK;
 }
 
-static void file_path(char path[64], const char *name, int number, int of)
+typedef struct {
+    char path[64];
+    size_t left;
+    sprov_source source;
+    sprov_write_request request;
+} File;
+
+static void file_init(File *file, const char *name, size_t size)
 {
-    int n = snprintf(path, 64, BENCH_DIRECTORY "/%s", name);
-    if (of > 1)
-        snprintf(path + n, 64 - (size_t)n, "-%d", number);
+    *file = (File){.left = size,
+                   .source = SPROV_INIT(sprov_source),
+                   .request = SPROV_INIT(sprov_write_request)};
+    snprintf(file->path, sizeof file->path, BENCH_DIRECTORY "/%s", name);
+    file->source.fd = -1;
+    file->source.size = size;
+    file->source.ctx = &file->left;
+    file->source.read = give;
+    file->request.path = file->path;
+    file->request.source = &file->source;
 }
 
-static void put(void *sandbox, const char *name, size_t size, int files)
+static void put_files(void *sandbox, const char *name, size_t size, int count)
 {
-    for (int i = 0; i < files; i++) {
-        char path[64];
-        size_t left = size;
-        sprov_source source = SPROV_INIT(sprov_source);
-        sprov_write_request request = SPROV_INIT(sprov_write_request);
-        sprov_error error = SPROV_INIT(sprov_error);
-        file_path(path, name, i, files);
-        source.fd = -1;
-        source.size = size;
-        source.ctx = &left;
-        source.read = give;
-        request.path = path;
-        request.source = &source;
-        check(api->write_file(sandbox, &request, NULL, &error), "write_file", &error);
+    File *files = calloc((size_t)count, sizeof *files);
+    const sprov_write_request **requests = calloc((size_t)count, sizeof *requests);
+    sprov_error error = SPROV_INIT(sprov_error);
+    for (int i = 0; i < count; i++) {
+        char numbered[32];
+        snprintf(numbered, sizeof numbered, "%s-%d", name, i);
+        file_init(&files[i], numbered, size);
+        requests[i] = &files[i].request;
     }
+    check(archive->write_files(sandbox, requests, (size_t)count, NULL, NULL, &error), "write_files",
+          &error);
+    free(requests);
+    free(files);
 }
 
+static void put(void *sandbox, const char *name, size_t size, int count)
+{
+    File file;
+    sprov_error error = SPROV_INIT(sprov_error);
+    file_init(&file, name, size);
+    if (count > 1)
+        put_files(sandbox, name, size, count);
+    else
+        check(api->write_file(sandbox, &file.request, NULL, &error), "write_file", &error);
+}
+
+/* Many lie in one directory and come with it, as a tar stream that is not taken apart. */
 static void get(void *sandbox, const char *name, size_t size, int files)
 {
-    for (int i = 0; i < files; i++) {
-        char path[64];
-        size_t got = 0;
-        sprov_sink sink = SPROV_INIT(sprov_sink);
-        sprov_read_request request = SPROV_INIT(sprov_read_request);
-        sprov_error error = SPROV_INIT(sprov_error);
-        file_path(path, name, i, files);
-        sink.ctx = &got;
-        sink.write = count;
-        request.path = path;
-        request.sink = &sink;
+    char path[64];
+    size_t got = 0;
+    sprov_sink sink = SPROV_INIT(sprov_sink);
+    sprov_read_request request = SPROV_INIT(sprov_read_request);
+    sprov_get_request whole = SPROV_INIT(sprov_get_request);
+    sprov_error error = SPROV_INIT(sprov_error);
+    snprintf(path, sizeof path, BENCH_DIRECTORY "/%s", name);
+    sink.ctx = &got;
+    sink.write = count;
+    request.path = path;
+    request.sink = whole.tar = &sink;
+    whole.path = BENCH_DIRECTORY;
+    if (files > 1)
+        check(archive->get(sandbox, &whole, NULL, &error), "get", &error);
+    else
         check(api->read_file(sandbox, &request, NULL, NULL, &error), "read_file", &error);
-        if (got != size)
-            bench_die("a file of %zu bytes instead of %zu", got, size);
-    }
+    if (files > 1 ? got < size * (size_t)files : got != size)
+        bench_die("%zu bytes instead of %zu", got, size * (size_t)files);
 }
 
 static sprov_source_status give_program(void *ctx, void *buffer, size_t capacity, size_t *ret_count)

@@ -152,6 +152,15 @@ Test(bulk, answers_of_others_come_in_between)
 
 /* ------------------------------------------------------------------------- what is held */
 
+static SprSourceStatus give_string(void *ctx, void *buffer, gsize room, gsize *count)
+{
+    GString *text = ctx;
+    *count = MIN(room, text->len);
+    memcpy(buffer, text->str, *count);
+    g_string_erase(text, 0, (gssize)*count);
+    return SPR_SOURCE_OK;
+}
+
 typedef struct {
     unsigned of_a_page, usual, larger;
 } Pipes;
@@ -224,9 +233,11 @@ Test(bulk, who_does_nothing_holds_no_room_in_pipes)
 /* A program may count on 64 KiB that fit before anybody reads. */
 Test(bulk, a_command_has_pipes_like_any_other)
 {
-    static const char text[] =
-        "perl -e 'print fcntl(STDIN, 1032, 0), \" \", fcntl(STDOUT, 1032, 0), \" \", "
-        "fcntl(STDERR, 1032, 0)'";
-    g_auto(Ran) ran = run_shell(supervisor, text);
+    static const char text[] = "read x; perl -e 'print fcntl(STDIN, 1032, 0), \" \", "
+                               "fcntl(STDOUT, 1032, 0), \" \", fcntl(STDERR, 1032, 0)'";
+    GString *input = g_string_new("some\n");
+    SprSource source = {input, -1, give_string};
+    g_auto(Ran) ran = run_command(supervisor, &(SprCommand){.command = text}, &source, NULL);
     cr_expect_str_eq(ran.out->str, "65536 65536 65536");
+    g_string_free(input, TRUE);
 }

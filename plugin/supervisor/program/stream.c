@@ -27,7 +27,8 @@ void sup_stream_open(SupStream *stream, struct SupCommand *command, uint8_t numb
     stream->watch = (SupWatch){.fd = fd, .ready = on_output};
     stream->command = command;
     stream->number = number;
-    fcntl(fd, F_SETPIPE_SZ, USUAL_PIPE);
+    if (fd >= 0)
+        fcntl(fd, F_SETPIPE_SZ, USUAL_PIPE);
     sup_watch_set(&stream->watch, fd >= 0 ? EPOLLIN : 0);
 }
 
@@ -230,7 +231,6 @@ void sup_input_open(SupInput *input, struct SupCommand *command, int fd, size_t 
     input->watch = (SupWatch){.fd = fd, .ready = on_input};
     input->command = command;
     input->room = room;
-    fcntl(fd, F_SETPIPE_SZ, USUAL_PIPE);
 }
 
 /* Behind what the pipe did not take. */
@@ -256,6 +256,9 @@ size_t sup_input_write(SupInput *input, const uint8_t *bytes, size_t size)
 {
     if (input->watch.fd < 0)
         return 0;
+    if (!input->used)
+        fcntl(input->watch.fd, F_SETPIPE_SZ, USUAL_PIPE);
+    input->used = true;
     size_t done = 0;
     while (input->start == input->end && done < size) {
         ssize_t n = write(input->watch.fd, bytes + done, size - done);
