@@ -6,6 +6,7 @@
 #include <ftw.h>
 #include <jansson.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ struct sprov_sandbox {
 static sprov_status fail(sprov_error *error, sprov_status code, const char *message)
 {
     if (error && error->struct_size >= sizeof *error) {
-        error->code = code;
+        *error = (sprov_error){.struct_size = error->struct_size, .code = code};
         strncpy(error->message, message, sizeof error->message - 1);
     }
     return code;
@@ -99,6 +100,9 @@ static void run_child(const char *folder, const sprov_exec_request *request, int
 {
     const char *const shell[] = {"/bin/sh", "-c", request->command, NULL};
     const char *const *argv = request->argv ? request->argv : shell;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL); /* those that the host blocks are its own affair */
     dup2(in, 0);
     dup2(out, 1);
     dup2(err, 2);

@@ -1,6 +1,8 @@
 /* Rarer things that a host may count on all the same. */
 #include "cases/cases.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,6 +103,33 @@ static void processes_start_one_sandbox(void)
 }
 
 /* ---- commands */
+
+static void signals_of_the_host_stay_there(void)
+{
+    sigset_t blocked;
+    sigset_t before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    void (*hup)(int) = signal(SIGHUP, SIG_IGN);
+    void (*pipe)(int) = signal(SIGPIPE, SIG_IGN);
+    static const char *const sets[] = {"SigBlk", "SigIgn"};
+    for (gsize k = 0; k < G_N_ELEMENTS(sets); k++) {
+        Ran ran =
+            case_sh(case_shared(), "sed -n 's/^%s:[[:space:]]*//p' /proc/self/status", sets[k]);
+        const char *text = case_text("%.*s", (int)ran.out.size, ran.out.data);
+        guint64 own = 3ull << 31; /* 32 and 33 are the C library's */
+        CHECK_THAT(ran.out.size == 17 && !(g_ascii_strtoull(text, NULL, 16) & ~own), "%s is %s",
+                   sets[k], text);
+    }
+    Ran ran = case_sh(case_shared(), "kill -TERM $$; echo alive");
+    CHECK_INT(ran.result.exit_code, 128 + SIGTERM);
+    CHECK_TEXT(ran.out, "");
+    signal(SIGHUP, hup);
+    signal(SIGPIPE, pipe);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 static void no_variable_of_the_provider_is_seen(void)
 {
@@ -290,6 +319,8 @@ const Case cases_corners[] = {
      no_variable_of_the_provider_is_seen},
     {"ENV-12", 2, "core", "a secret without a name is refused and nothing runs", "8.10",
      wrong_names_of_secrets_are_refused},
+    {"EXE-38", 2, "core", "a command has no signal blocked or ignored, whatever the host has",
+     "8.2", signals_of_the_host_stay_there},
     {"EXE-34", 2, "core", "a source that gives more or less than its size is refused", "10.8",
      a_source_keeps_to_its_size},
     {"CAN-05", 3, "core", "a token ends the calls it was given to, and no others", "5.3",

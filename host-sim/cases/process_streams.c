@@ -122,9 +122,13 @@ static void nothing_can_be_sent(void)
     process_send(process, case_bytes(""));
     process_send(process, case_bytes("x"));
     process_close(process);
+    process_send(process, case_bytes("")); /* whatever became of it */
     CHECK_INT(process_wait(process).exit_code, 0);
     CHECK_TEXT(process_output(process, SPROV_STREAM_OUT), "x");
-    process_forget(process);
+    process_send(process, case_bytes(""));
+    CHECK_STATUS(process_api()->forget(process, NULL, case_error()), SPROV_OK);
+    process_send(process, case_bytes(""));
+    process_api()->release(process);
 }
 
 /* ---- kept output */

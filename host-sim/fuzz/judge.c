@@ -100,7 +100,55 @@ static bool changes(const FuzzCall *call, guint path)
     return false;
 }
 
-static void find_company(const FuzzCall *calls, FuzzAnswer *answers, guint count)
+/* The modes that the file had in the states before the round, 0644 where there was none. */
+static guint modes_before(const FuzzJudge *judge, guint sandbox, guint path)
+{
+    guint set = 0;
+    for (guint i = 0; i < judge->set.states->len; i++) {
+        const FuzzNode *node = &g_array_index(judge->set.states, FuzzState, i).nodes[sandbox][path];
+        set |= fuzz_mode_set(node->is_there ? node->mode : FUZZ_FILE_MODE);
+    }
+    return set;
+}
+
+/* All modes of files that there are before the round or that its calls give. */
+static guint modes_in_play(const FuzzJudge *judge, const FuzzCall *calls, guint count,
+                           guint sandbox)
+{
+    guint set = fuzz_mode_set(FUZZ_FILE_MODE);
+    for (guint path = 0; path < FUZZ_AREAS * FUZZ_NAMES; path++)
+        set |= fuzz_is_directory(path) ? 0 : modes_before(judge, sandbox, path);
+    for (guint i = 0; i < count; i++)
+        set |= calls[i].mode && calls[i].mode <= 0777 ? fuzz_mode_set(calls[i].mode) : 0;
+    return set;
+}
+
+/* The modes that the file at path may have meanwhile by calls that are not after call i. */
+static guint modes_meanwhile(const FuzzJudge *judge, const FuzzCall *calls,
+                             const FuzzAnswer *answers, guint count, guint i, guint path)
+{
+    guint sandbox = fuzz_sandbox_of(calls[i].handle);
+    guint set = modes_before(judge, sandbox, path);
+    for (guint k = 0; k < count; k++) {
+        const FuzzCall *other = &calls[k];
+        if (k == i || is_before(calls, answers, i, k) || !changes(other, path) ||
+            fuzz_sandbox_of(other->handle) != sandbox)
+            continue;
+        bool is_write = other->function == FUZZ_WRITE || other->function == FUZZ_WRITE_FILES;
+        bool is_moved_here =
+            !is_write && strchr(fuzz_kinds[other->function].fields, 'o') && other->other == path;
+        if (is_moved_here)
+            set |= modes_in_play(judge, calls, count, sandbox);
+        else if (!is_write)
+            set |= fuzz_mode_set(FUZZ_FILE_MODE); /* of the one that is made when it has gone */
+        else if (other->mode && other->mode <= 0777)
+            set |= fuzz_mode_set(other->mode);
+    }
+    return set;
+}
+
+static void find_company(const FuzzJudge *judge, const FuzzCall *calls, FuzzAnswer *answers,
+                         guint count)
 {
     for (guint i = 0; i < count; i++) {
         for (guint k = 0; k < count; k++) {
@@ -116,6 +164,12 @@ static void find_company(const FuzzCall *calls, FuzzAnswer *answers, guint count
             answers[i].beside_start |= starts;
             answers[i].beside_change |=
                 changes(&calls[k], calls[i].path) || changes(&calls[k], calls[i].other);
+        }
+        if (answers[i].beside_change) {
+            answers[i].modes = modes_meanwhile(judge, calls, answers, count, i, calls[i].path);
+            if (calls[i].function == FUZZ_WRITE_FILES)
+                answers[i].modes |=
+                    modes_meanwhile(judge, calls, answers, count, i, calls[i].other);
         }
     }
 }
@@ -186,7 +240,7 @@ int fuzz_judge_round(FuzzJudge *judge, const FuzzCall *calls, FuzzAnswer *answer
     Search search = {.calls = calls, .answers = answers, .count = count};
     guint all = (1u << count) - 1;
     int culprit = -1;
-    find_company(calls, answers, count);
+    find_company(judge, calls, answers, count);
     for (guint i = 0; i < count; i++) {
         for (guint k = 0; k < count; k++)
             search.before[i] |= k != i && is_before(calls, answers, k, i) ? 1u << k : 0;

@@ -14,7 +14,12 @@ typedef enum {
     FUZZ_RUNNING
 } FuzzLife;
 
-#define FUZZ_SOME_MODE 0xffff /* of a file: not known before it is told */
+/* Of a file whose mode is not known before it is told: this bit, and one for each that it may be.
+ */
+#define FUZZ_MODES 0x8000
+#define FUZZ_FILE_MODE 0644 /* of a new file */
+/* The set with this mode, or itself when it is a set. What no generated call gives is any mode. */
+guint fuzz_mode_set(guint mode);
 
 typedef struct {
     guint32 content; /* of a file */
@@ -102,6 +107,7 @@ typedef struct {
     bool beside_end;    /* one that stops or destroys it */
     bool beside_start;  /* one that may have created it */
     bool beside_change; /* one that changes a file that this one writes */
+    guint modes;        /* then: those that such a file may have had meanwhile, a set */
 } FuzzAnswer;
 
 /* Appends to next (of FuzzState) the states in which the call can leave this one. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FILE_MODE 0644
 #define DIRECTORY_MODE 0755
 
 static FuzzNode *node_at(FuzzState *state, const FuzzCall *call, guint path)
@@ -23,18 +22,44 @@ void fuzz_make_parents(FuzzState *state, const FuzzCall *call, guint path)
     }
 }
 
+/* Bit n of a set stands for the n-th. */
+static const guint set_modes[] = {0600, 0644, 0755, 0777};
+
+guint fuzz_mode_set(guint mode)
+{
+    if (mode & FUZZ_MODES)
+        return mode;
+    for (guint i = 0; i < G_N_ELEMENTS(set_modes); i++) {
+        if (set_modes[i] == mode)
+            return FUZZ_MODES | 1u << i;
+    }
+    return G_MAXUINT16;
+}
+
+static guint the_only_one(guint set)
+{
+    for (guint i = 0; i < G_N_ELEMENTS(set_modes); i++) {
+        if (set == (FUZZ_MODES | 1u << i))
+            return set_modes[i];
+    }
+    return set;
+}
+
 /* The mode of the file at path that a write without a mode leaves. Beside others that change the
  * file it is that of any that was there meanwhile. */
 static guint kept_mode(FuzzState *state, const FuzzCall *call, const FuzzAnswer *answer, guint path)
 {
     const FuzzNode *node = node_at(state, call, path);
-    return answer->beside_change ? FUZZ_SOME_MODE : node->is_there ? node->mode : FILE_MODE;
+    guint mode = node->is_there ? node->mode : FUZZ_FILE_MODE;
+    return answer->beside_change ? the_only_one(fuzz_mode_set(mode) | answer->modes) : mode;
 }
 
 /* Whether this is its mode, which is known from then on. */
 static bool has_mode(FuzzNode *node, guint mode)
 {
-    if (node->mode == FUZZ_SOME_MODE && mode <= 0777)
+    bool may_be = node->mode & FUZZ_MODES && mode <= 0777 &&
+                  (fuzz_mode_set(mode) & node->mode) == fuzz_mode_set(mode);
+    if (may_be)
         node->mode = (guint16)mode;
     return node->mode == mode;
 }
@@ -160,7 +185,7 @@ static bool ended(const FuzzCall *call, const FuzzAnswer *answer)
 
 static bool pour(FuzzState *state, const FuzzCall *call)
 {
-    make_file(state, call, call->path, call->content, FILE_MODE);
+    make_file(state, call, call->path, call->content, FUZZ_FILE_MODE);
     return true;
 }
 

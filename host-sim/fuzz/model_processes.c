@@ -43,7 +43,7 @@ static bool feed(FuzzProcess *process, const FuzzCall *call, const FuzzAnswer *a
     gsize size;
     const void *data = g_bytes_get_data(bytes, &size);
     if (process->life != FUZZ_ALIVE || !has_input(process))
-        return answer->status == SPROV_E_CONFLICT || (size == 0 && answer->status == SPROV_OK);
+        return answer->status == SPROV_E_CONFLICT;
     process->fed += size;
     process->fed_sum = fuzz_sum(process->fed_sum, data, size);
     return answer->status == SPROV_OK && answer->out_size == size;
@@ -181,11 +181,11 @@ static bool is_told_ended(const FuzzCall *call, const FuzzAnswer *answer)
            (call->function == FUZZ_KILL && answer->status == SPROV_E_NOT_FOUND);
 }
 
-/* "size 0 is success": nobody is asked. */
-static bool has_fed_nothing(const FuzzCall *call, const FuzzAnswer *answer)
+/* "size 0 is success, whatever became of the process". */
+static bool feeds_nothing(const FuzzCall *call, const FuzzProcess *process)
 {
     g_autoptr(GBytes) bytes = fuzz_content(call->content);
-    return call->function == FUZZ_FEED && answer->status == SPROV_OK &&
+    return call->function == FUZZ_FEED && process->life != FUZZ_NO_PROCESS &&
            g_bytes_get_size(bytes) == 0;
 }
 
@@ -193,13 +193,17 @@ static void apply_on_handle(const FuzzState *state, const FuzzCall *call, const 
                             GArray *next)
 {
     const FuzzProcess *process = &state->processes[call->lane][call->slot];
+    if (feeds_nothing(call, process)) {
+        if (answer->status == SPROV_OK && answer->out_size == 0)
+            keep(next, state);
+        return;
+    }
     bool is_known = process->life == FUZZ_ALIVE || process->life == FUZZ_OVER;
     bool was_forgotten = process->life == FUZZ_FORGOTTEN || process->life == FUZZ_FORGOTTEN_GONE;
     bool is_refused =
         (process->life == FUZZ_NO_PROCESS && answer->outcome == FUZZ_NO_HANDLE) ||
         (was_forgotten && answer->status == SPROV_E_NOT_FOUND) ||
         (process->life >= FUZZ_GONE && is_told_gone(answer)) ||
-        (process->life >= FUZZ_FORGOTTEN && has_fed_nothing(call, answer)) ||
         (is_known && answer->beside_end && (is_told_gone(answer) || is_told_ended(call, answer)));
     if (is_refused)
         keep(next, state);

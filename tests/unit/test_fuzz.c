@@ -319,8 +319,65 @@ Test(judge, lets_a_write_keep_a_mode_that_others_take_away_meanwhile)
         cr_assert(is_explained(&round));
         FuzzAnswer *answer = call(&round, "0 read h0 all/a number=0", 9, 10);
         has_content(answer, 2);
+        answer->mode = 0600; /* which no file has */
+        cr_expect(!is_explained(&round));
+        answer = call(&round, "0 read h0 all/a number=0", 9, 10);
+        has_content(answer, 2);
         answer->mode = 0777;
         cr_expect_eq(is_explained(&round), beside == 1);
+        fuzz_judge_free(round.judge);
+    }
+}
+
+/* Whether a file of all/a may have this mode after these two at the same time. */
+static bool leaves_mode(const char *one, const char *two, guint mode)
+{
+    Round round = {.judge = fuzz_judge_new()};
+    call(&round, "0 write h0 all/a content=2 mode=777", 0, 1);
+    call(&round, "0 write h0 all/b content=2 mode=600", 2, 3);
+    cr_assert(is_explained(&round));
+    call(&round, one, 4, 6);
+    call(&round, two, 5, 7);
+    cr_assert(is_explained(&round));
+    FuzzAnswer *answer = call(&round, "0 read h0 all/a number=0", 8, 9);
+    has_content(answer, 2);
+    answer->mode = mode;
+    bool leaves = is_explained(&round);
+    fuzz_judge_free(round.judge);
+    return leaves;
+}
+
+Test(judge, knows_the_modes_that_a_file_may_have_had_meanwhile)
+{
+    const char *write = "1 write h0 all/a content=2 mode=0";
+    cr_expect(leaves_mode("0 write h0 all/a content=2 mode=0", write, 0777));
+    cr_expect(!leaves_mode("0 write h0 all/a content=2 mode=0", write, 0644));
+    cr_expect(!leaves_mode("0 write h0 all/a content=2 mode=0", write, 0600));
+    cr_expect(leaves_mode("0 write h0 all/a content=2 mode=755", write, 0755));
+    cr_expect(leaves_mode("0 write h0 all/a content=2 mode=755", write, 0777));
+    cr_expect(!leaves_mode("0 write h0 all/a content=2 mode=755", write, 0644));
+    cr_expect(leaves_mode("0 mv h0 all/b all/a", write, 0600));
+    cr_expect(leaves_mode("0 mv h0 all/b all/a", write, 0777));
+    cr_expect(!leaves_mode("0 mv h0 all/b all/a", write, 0755));
+    cr_expect(leaves_mode("0 rm h0 all/a", write, 0644));
+    cr_expect(!leaves_mode("0 rm h0 all/a", write, 0755));
+}
+
+/* A process that has ended, was forgotten, or whose sandbox has ended. */
+Test(judge, wants_success_for_feeding_nothing)
+{
+    const char *const lives[] = {"0 close slot=0", "0 kill slot=0", "0 stop h0"};
+    const char *feed = "0 feed slot=0 content=0"; /* of 0 bytes */
+    for (gsize i = 0; i < G_N_ELEMENTS(lives); i++) {
+        Round round = {.judge = fuzz_judge_new()};
+        starts(&round, "0 start h0");
+        call(&round, "0 spawn h0 slot=0 number=0", 2, 3);
+        call(&round, lives[i], 4, 5);
+        cr_assert(is_explained(&round), "%s", lives[i]);
+        call(&round, feed, 6, 7)->status = SPROV_E_CONFLICT;
+        cr_expect(!is_explained(&round), "%s", lives[i]);
+        call(&round, feed, 6, 7);
+        cr_expect(is_explained(&round), "%s", lives[i]);
         fuzz_judge_free(round.judge);
     }
 }

@@ -369,7 +369,11 @@ sprov_status mock_process_write(sprov_process *process, const void *data, size_t
     MockWait wait;
     int fd = -1;
     *written = 0;
-    sprov_status status = mock_process_begin(&wait, process, call, -1, SPROV_CALL_NOWAIT, error);
+    sprov_status status =
+        mock_wait_begin(&wait, process->provider, call, -1, SPROV_CALL_NOWAIT, error);
+    if (status != SPROV_OK || size == 0)
+        return status;
+    status = mock_process_check(process, error);
     if (status == SPROV_OK)
         status = open_input(process, &wait, &fd, error);
     if (status != SPROV_OK)
