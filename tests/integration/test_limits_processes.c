@@ -64,7 +64,8 @@ Test(limitation, L9_children_whose_leader_has_ended_are_reached_by_timeout_token
     request.command = "sleep 8091 &";
     request.flags = SPROV_EXEC_WAIT_BACKGROUND;
     request.run_timeout_ms = 1000;
-    EpRun run = ep_run(box.sandbox, &request, NULL);
+    call.timeout_ms = 60 * 1000; /* of a provider whose deadlines do not come */
+    EpRun run = ep_run(box.sandbox, &request, &call);
     cr_expect_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED, "%s",
                  run.error.message);
     cr_expect_not(ep_runs(box.sandbox, "sleep 8091"));

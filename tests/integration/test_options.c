@@ -250,6 +250,40 @@ Test(options, pull_policy_always_fails_where_a_local_image_would_do)
     ep_engine("DELETE", ep_format("/images/%s:1", image), NULL, NULL);
 }
 
+static char *refused_as(const char *more)
+{
+    EpBox box = ep_box(more);
+    sprov_error error = SPROV_INIT(sprov_error);
+    sprov_status status = ep_api()->start(box.sandbox, NULL, NULL, &error);
+    char *mode = status == SPROV_OK ? ep_ask(box.sandbox, "stat -c %%a /srv") : NULL;
+    if (status != SPROV_OK) {
+        cr_expect_eq(status, SPROV_E_UNSUPPORTED, "%s", error.message);
+        cr_expect_eq(ep_count(box.id), 0, "a container was left behind");
+    }
+    ep_destroy(&box);
+    return mode ? mode : ep_format("%s", error.reason);
+}
+
+/* runc 1.1.5 gives memory the mode of the directory that it covers. */
+Test(options, of_the_mode_of_memory_hold_or_are_refused)
+{
+    static const char *const rows[] = {
+        "\"tmpfs\":{\"/srv\":\"size=1m,mode=700\"}",
+        "\"tmpfs\":{\"/srv\":\"mode=700\"},\"supervisor\":\"off\"",
+        "\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/srv\",\"tmpfsOptions\":{\"mode\":448}}]",
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *got = refused_as(rows[i]);
+        cr_expect(strcmp(got, "700") == 0 || strcmp(got, "option-not-applied") == 0, "%s: %s",
+                  rows[i], got);
+    }
+    /* What was applied, and what the main process made of it, are no reason to refuse. */
+    cr_expect_str_eq(refused_as("\"tmpfs\":{\"/srv\":\"mode=755\"}"), "755");
+    cr_expect_str_eq(refused_as("\"tmpfs\":{\"/srv\":\"mode=700\"},\"command\":[\"sh\",\"-c\","
+                                "\"chmod 2770 /srv; exec sleep 7300\"]"),
+                     "2770");
+}
+
 /* ---------------------------------------------------------------------------- warnings */
 
 typedef struct {

@@ -2,6 +2,7 @@
 #include "options/json.h"
 #include "sandbox/image.h"
 #include "sandbox/spec.h"
+#include "sandbox/tmpfsmode.h"
 #include "sandbox/warnings.h"
 
 #include <criterion/criterion.h>
@@ -147,6 +148,24 @@ Test(spec, a_text_that_cannot_be_sent_is_an_error_not_a_lost_member)
     ctx.owner = "\xff";
     cr_assert_null(dkr_spec_create_body(options, &ctx, &error));
     cr_expect(spr_error_is(error, SPR_E_INTERNAL, "create-body"));
+}
+
+Test(spec, the_mode_of_memory_is_the_last_of_its_options)
+{
+    static const struct {
+        const char *options;
+        int mode;
+    } rows[] = {{"", -1},
+                {"size=1m", -1},
+                {"mode=1777", 01777},
+                {"size=1m, mode=0700,noexec", 0700},
+                {"mode=700,mode=755", 0755},
+                {"mode=", -1},
+                {"mode=888", -1},
+                {"mode=17777", -1},
+                {"xmode=700", -1}};
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+        cr_expect_eq(dkr_tmpfs_mode(rows[i].options), rows[i].mode, "%s", rows[i].options);
 }
 
 Test(spec, options_of_a_newer_api_are_refused_by_name)

@@ -24,8 +24,9 @@ static bool fail_in_words(DkrClient *client, const char *url, const GError *why,
     return false;
 }
 
-bool dkr_archive_size(DkrClient *client, const char *container, const char *path,
-                      const SprWait *wait, guint64 *ret_size, GError **error)
+/* A number of the engine's record of path. */
+static bool ask_stat(DkrClient *client, const char *container, const char *path, const char *key,
+                     const SprWait *wait, guint64 *ret_number, GError **error)
 {
     g_autofree char *url = archive_path(container, path, "");
     DkrRequest request = {.method = "HEAD", .path = url};
@@ -37,11 +38,32 @@ bool dkr_archive_size(DkrClient *client, const char *container, const char *path
     gsize length = 0;
     g_autofree guchar *text = stat ? g_base64_decode(stat, &length) : NULL;
     json_auto_t *object = text ? json_loadb((const char *)text, length, 0, NULL) : NULL;
-    json_t *size = json_object_get(object, "size");
-    if (!json_is_integer(size))
+    json_t *number = json_object_get(object, key);
+    if (!json_is_integer(number))
         return spr_fail(error, SPR_E_IO, "bad-answer", "the engine's record of the file %s is none",
                         path);
-    *ret_size = (guint64)json_integer_value(size);
+    *ret_number = (guint64)json_integer_value(number);
+    return true;
+}
+
+bool dkr_archive_size(DkrClient *client, const char *container, const char *path,
+                      const SprWait *wait, guint64 *ret_size, GError **error)
+{
+    return ask_stat(client, container, path, "size", wait, ret_size, error);
+}
+
+bool dkr_archive_mode(DkrClient *client, const char *container, const char *path,
+                      const SprWait *wait, guint *ret_mode, GError **error)
+{
+    static const struct {
+        guint go, unix_bit;
+    } bits[] = {{1u << 20, 01000}, {1u << 22, 02000}, {1u << 23, 04000}};
+    guint64 mode;
+    if (!ask_stat(client, container, path, "mode", wait, &mode, error))
+        return false;
+    *ret_mode = (guint)mode & 0777; /* the rest is where Go has it */
+    for (gsize i = 0; i < G_N_ELEMENTS(bits); i++)
+        *ret_mode |= mode & bits[i].go ? bits[i].unix_bit : 0;
     return true;
 }
 

@@ -12,6 +12,10 @@
 bool dkr_archive_size(DkrClient *client, const char *container, const char *path,
                       const SprWait *wait, guint64 *ret_size, GError **error);
 
+/* Its permission bits, of the root and the volumes also where something is mounted over them. */
+bool dkr_archive_mode(DkrClient *client, const char *container, const char *path,
+                      const SprWait *wait, guint *ret_mode, GError **error);
+
 /* The tar of path (absolute), to be read from *ret_reply. */
 bool dkr_archive_get(DkrClient *client, const char *container, const char *path,
                      const SprWait *wait, DkrReply **ret_reply, GError **error);

@@ -15,6 +15,7 @@
 #include "sandbox/socketplan.h"
 #include "sandbox/spec.h"
 #include "sandbox/subpath.h"
+#include "sandbox/tmpfsmode.h"
 
 #include <string.h>
 
@@ -192,11 +193,16 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
                           GError **error)
 {
     json_auto_t *created = NULL;
+    g_autoptr(DkrLife) life = NULL;
     if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
-    if (start_container(a, created, ret_life, error))
+    if (start_container(a, created, &life, error)) {
+        if (!dkr_tmpfs_mode_check(a->context, a->options, life, a->wait, error))
+            return false;
+        *ret_life = g_steal_pointer(&life);
         return true;
+    }
     dkr_subpath_explain(a->context, a->options, a->image, a->wait, error);
     dkr_socket_forget(dkr_connect_socket_of(created));
     return false;
