@@ -142,6 +142,7 @@ static const DkrJsonField option_fields[] = {
     {"volumes", local_refuse_option, WHY("folders of the host are \"mounts\" of type \"bind\"")},
     {"dns", local_refuse_option, WHY("with \"network\": \"host\" it has the host's")},
     {"extraHosts", local_refuse_option, WHY("with \"network\": \"host\" it has the host's")},
+    {"ports", local_refuse_option, WHY("with \"network\": \"host\" its ports are the host's")},
     {"devices", local_refuse_option, WHY("a sandbox has no devices of the host")},
     {"gpus", local_refuse_option, WHY("a sandbox has no devices of the host")},
     {"runtime", local_refuse_option, WHY(NO_ENGINE)},

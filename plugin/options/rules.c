@@ -66,6 +66,36 @@ const char *dkr_rule_extra_host(const char *name, const char *address)
                : "expected an address in numbers, or \"host-gateway\"";
 }
 
+static bool is_port(const char *text, guint64 least)
+{
+    return consists_of(text, G_CSET_DIGITS) &&
+           g_ascii_string_to_unsigned(text, 10, least, G_MAXUINT16, NULL, NULL);
+}
+
+static bool is_published(const char *port)
+{
+    static const char *const protocols[] = {"tcp", "udp", "sctp", NULL};
+    const char *slash = strchr(port, '/');
+    g_autofree char *number = slash ? g_strndup(port, (gsize)(slash - port)) : g_strdup(port);
+    return is_port(number, 1) && (!slash || g_strv_contains(protocols, slash + 1));
+}
+
+const char *dkr_rule_port(const char *port, const char *at)
+{
+    const char *colon = strrchr(at, ':');
+    gsize size = colon ? (gsize)(colon - at) : 0;
+    bool in_brackets = size > 2 && at[0] == '[' && at[size - 1] == ']';
+    g_autofree char *address = in_brackets ? g_strndup(at + 1, size - 2) : g_strndup(at, size);
+    if (!is_published(port))
+        return "the key must be a port of the sandbox, as \"8080\" or \"53/udp\"";
+    bool fits = !colon || (g_hostname_is_ip_address(address) &&
+                           in_brackets == (strchr(address, ':') != NULL));
+    return fits && is_port(colon ? colon + 1 : at, 0)
+               ? NULL
+               : "expected a port of the engine's machine, as \"8080\" or \"0.0.0.0:8080\", "
+                 "where 0 is any that is free";
+}
+
 const char *dkr_rule_device(const char *key, const char *device)
 {
     g_auto(GStrv) parts = g_strsplit(device, ":", -1);

@@ -17,6 +17,7 @@ const char *dkr_rule_hostname(const char *key, const char *name);
 const char *dkr_rule_address(const char *key, const char *address);
 
 const char *dkr_rule_extra_host(const char *name, const char *address);
+const char *dkr_rule_port(const char *port, const char *at);
 
 /* "/dev/on/host[:/path/in/sandbox[:permissions]]" */
 const char *dkr_rule_device(const char *key, const char *device);

@@ -4,8 +4,11 @@
 #include "ep.h"
 
 #include <criterion/criterion.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static void take_text(void *ctx, const char *text, size_t size)
 {
@@ -251,6 +254,52 @@ Test(limitation, L35_commands_have_the_user_that_was_asked_for_and_info_tells_wh
     char *json = info(&box);
     cr_expect(strstr(json, "\"usage\":{\"memory\":"), "%s", json);
     cr_expect(strstr(json, "\"cpuNanoseconds\":"), "%s", json);
+    ep_destroy(&box);
+}
+
+/* Three bytes from where info() says that a port is published. */
+static void expect_reached(const char *json, const char *port)
+{
+    const char *at = strstr(json, ep_format("\"%s\":\"127.0.0.1:", port));
+    cr_assert(at, "%s", json);
+    struct sockaddr_in name = {
+        .sin_family = AF_INET,
+        .sin_port = htons((uint16_t)atoi(strstr(at, "127.0.0.1:") + strlen("127.0.0.1:"))),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char got[4] = "";
+    cr_assert(connect(fd, (struct sockaddr *)&name, sizeof name) == 0, "%m");
+    cr_expect(recv(fd, got, 3, MSG_WAITALL) == 3 && strcmp(got, "hi\n") == 0, "got \"%s\"", got);
+    close(fd);
+}
+
+Test(limitation, L35_ports_are_published_and_info_tells_where)
+{
+    static const char serve[] =
+        "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalPort => 8080) "
+        "or die; open(F, \">/tmp/listens\"); close F; $c = $s->accept; print $c \"hi\\n\"' "
+        ">/dev/null 2>&1 & until [ -e /tmp/listens ]; do sleep 0.05; done";
+    EpBox box = ep_box("\"ports\":{\"8080\":\"0\",\"53/udp\":\"0.0.0.0:0\"}");
+    EpRun run = ep_sh(box.sandbox, serve);
+    cr_assert_eq(run.status, SPROV_OK, "%s", run.error.message);
+    char *json = info(&box);
+    cr_expect(strstr(json, "\"53/udp\":\"0.0.0.0:"), "%s", json);
+    expect_reached(json, "8080/tcp");
+    ep_destroy(&box);
+}
+
+Test(limitation, L35_a_port_that_is_taken_is_named)
+{
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof name;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(bind(fd, (struct sockaddr *)&name, size) == 0 && listen(fd, 1) == 0);
+    cr_assert(getsockname(fd, (struct sockaddr *)&name, &size) == 0);
+    EpBox box = ep_box(ep_format("\"ports\":{\"80\":\"%d\"}", ntohs(name.sin_port)));
+    sprov_error error = SPROV_INIT(sprov_error);
+    cr_expect_neq(ep_api()->start(box.sandbox, NULL, NULL, &error), SPROV_OK);
+    cr_expect(strstr(error.message, "ports[\"80\"]"), "%s", error.message);
+    close(fd);
     ep_destroy(&box);
 }
 

@@ -129,6 +129,7 @@ Test(options, of_images_networks_and_devices_are_read)
         "\"entrypoint\":[\"tini\",\"\"],\"shmSize\":1,\"cpus\":1.5,\"stopTimeout\":0,"
         "\"hostname\":\"a-1.b\",\"dns\":[\"10.0.0.1\",\"::1\"],\"runtime\":\"runsc\","
         "\"extraHosts\":{\"db.local\":\"10.0.0.5\",\"up\":\"host-gateway\",\"six\":\"fe80::1\"},"
+        "\"ports\":{\"80\":\"0\",\"53/udp\":\"0.0.0.0:5353\",\"9\":\"[::1]:9\"},"
         "\"devices\":[\"/dev/fuse\",\"/dev/a:/b:r\"],\"gpus\":[\"0\",\"GPU-1\"]}");
     cr_expect(o->image_is_set);
     cr_expect_str_eq(o->platform, "linux/arm64/v8");
@@ -141,6 +142,7 @@ Test(options, of_images_networks_and_devices_are_read)
     expect_strv(o->dns, "10.0.0.1|::1");
     cr_expect_str_eq(o->runtime, "runsc");
     expect_pairs(&o->extra_hosts, "db.local>10.0.0.5|up>host-gateway|six>fe80::1");
+    expect_pairs(&o->ports, "80>0|53/udp>0.0.0.0:5353|9>[::1]:9");
     expect_strv(o->devices, "/dev/fuse|/dev/a:/b:r");
     expect_strv(o->gpus.ids, "0|GPU-1");
     g_autoptr(DkrSandboxOptions) all = parse("{\"gpus\":\"all\",\"cpus\":2}");
@@ -230,6 +232,12 @@ Test(options, image_and_template_exclude_each_other)
                    "mutually-exclusive",
                    "platform and template are mutually exclusive: a template has that of its base; "
                    "leave one of them out");
+    expect_refused("{\"ports\":{\"80\":\"80\"},\"network\":\"host\"}", SPR_E_INVALID_ARGUMENT,
+                   "mutually-exclusive",
+                   "ports and network \"host\" are mutually exclusive: that network is not the "
+                   "sandbox's own; leave one of them out");
+    expect_refused("{\"ports\":{\"80\":\"1\",\"80/tcp\":\"2\"}}", SPR_E_INVALID_ARGUMENT,
+                   "duplicate", "ports: 80/tcp is there twice; leave one of them out");
     expect_refused("{\"cpus\":1,\"cpuPeriod\":1000}", SPR_E_INVALID_ARGUMENT, "mutually-exclusive",
                    "cpus and cpuQuota or cpuPeriod are mutually exclusive; leave one of them out");
 }
@@ -277,6 +285,10 @@ Test(options, dockerOptions_are_a_connection_and_errors_name_their_path)
                    "unknown-option",
                    "dockerOptions: unknown option \"sockePath\"; did you mean \"socketPath\"?");
 }
+
+#define WRONG_PORT(key)                                                                            \
+    "ports." key ": expected a port of the engine's machine, as \"8080\" or \"0.0.0.0:8080\", "    \
+    "where 0 is any that is free"
 
 Test(options, of_the_wrong_type_or_range_are_refused_by_path)
 {
@@ -327,6 +339,16 @@ Test(options, of_the_wrong_type_or_range_are_refused_by_path)
         {"{\"extraHosts\":{\"db\":\"db.local\"}}",
          "extraHosts.db: expected an address in numbers, or \"host-gateway\""},
         {"{\"extraHosts\":{\"d b\":\"::1\"}}", "extraHosts[\"d b\"]: the key must be a host name"},
+        {"{\"ports\":{\"http\":\"80\"}}",
+         "ports.http: the key must be a port of the sandbox, as \"8080\" or \"53/udp\""},
+        {"{\"ports\":{\"0\":\"80\"}}",
+         "ports.0: the key must be a port of the sandbox, as \"8080\" or \"53/udp\""},
+        {"{\"ports\":{\"80\":\"\"}}", WRONG_PORT("80")},
+        {"{\"ports\":{\"80\":\"65536\"}}", WRONG_PORT("80")},
+        {"{\"ports\":{\"80\":\"host:80\"}}", WRONG_PORT("80")},
+        {"{\"ports\":{\"80\":\"::1:80\"}}", WRONG_PORT("80")},
+        {"{\"ports\":{\"80\":\"[1.2.3.4]:80\"}}", WRONG_PORT("80")},
+        {"{\"ports\":{\"80\":80}}", "ports.80: expected a string, got a number"},
         {"{\"devices\":[\"/dev/a:/b:x\"]}",
          "devices[0]: expected \"/dev/name\", \"/dev/name:/dev/inside\" or those and \":rwm\""},
         {"{\"gpus\":0}", "gpus: expected \"all\", how many, or an array of ids"},

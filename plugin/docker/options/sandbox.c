@@ -42,6 +42,7 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
     g_free(options->hostname);
     g_strfreev(options->dns);
     dkr_pairs_clear(&options->extra_hosts);
+    dkr_pairs_clear(&options->ports);
     g_strfreev(options->devices);
     g_strfreev(options->gpus.ids);
     g_free(options->runtime);
@@ -181,6 +182,7 @@ static const DkrJsonField option_fields[] = {
     {"hostname", dkr_json_read_text, AT(hostname), .wrong = dkr_rule_hostname},
     {"dns", dkr_json_read_texts, AT(dns), .wrong = dkr_rule_address},
     {"extraHosts", dkr_json_read_pairs, AT(extra_hosts), .wrong = dkr_rule_extra_host},
+    {"ports", dkr_json_read_pairs, AT(ports), .wrong = dkr_rule_port},
     {"devices", dkr_json_read_texts, AT(devices), .wrong = dkr_rule_device},
     {"gpus", read_gpus, AT(gpus.ids), .min = 1},
     {"runtime", dkr_json_read_text, AT(runtime), .min = 1},
@@ -238,6 +240,29 @@ static bool check_exclusions(const DkrSandboxOptions *o, GError **error)
                    "cpus and cpuQuota or cpuPeriod are mutually exclusive", error);
 }
 
+/* Where the network is not the sandbox's own, an engine drops them or nothing could reach them. */
+static bool check_ports(const DkrSandboxOptions *o, GError **error)
+{
+    const char *network = o->network ? o->network : "";
+    bool is_others = strcmp(network, "none") == 0 || strcmp(network, "host") == 0 ||
+                     g_str_has_prefix(network, "container:");
+    if (o->ports.count > 0 && is_others)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "mutually-exclusive",
+                        "ports and network \"%s\" are mutually exclusive: that network is not the "
+                        "sandbox's own; leave one of them out",
+                        network);
+    for (size_t i = 0; i < o->ports.count; i++) {
+        g_autofree char *port = dkr_sandbox_options_port(o->ports.items[i].name);
+        for (size_t k = 0; k < i; k++) {
+            g_autofree char *other = dkr_sandbox_options_port(o->ports.items[k].name);
+            if (strcmp(port, other) == 0)
+                return spr_fail(error, SPR_E_INVALID_ARGUMENT, "duplicate",
+                                "ports: %s is there twice; leave one of them out", port);
+        }
+    }
+    return true;
+}
+
 static void fill_defaults(DkrSandboxOptions *options)
 {
     static const char *const keep_alive[] = {"sleep", "infinity", NULL};
@@ -273,12 +298,17 @@ bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options
         return false;
     g_autoptr(DkrSandboxOptions) options = g_new0(DkrSandboxOptions, 1);
     if (!dkr_json_read_object(object, NULL, option_fields, options, error) ||
-        !check_exclusions(options, error) || !check_transport(options, error) ||
-        !dkr_mounts_check_targets(options, error))
+        !check_exclusions(options, error) || !check_ports(options, error) ||
+        !check_transport(options, error) || !dkr_mounts_check_targets(options, error))
         return false;
     fill_defaults(options);
     *ret_options = g_steal_pointer(&options);
     return true;
+}
+
+char *dkr_sandbox_options_port(const char *key)
+{
+    return strchr(key, '/') ? g_strdup(key) : g_strconcat(key, "/tcp", NULL);
 }
 
 const char *dkr_sandbox_options_workdir(const DkrSandboxOptions *options,

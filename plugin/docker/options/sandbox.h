@@ -89,6 +89,7 @@ struct DkrSandboxOptions {
     char *hostname;
     char **dns;           /* addresses; NULL when not given */
     DkrPairs extra_hosts; /* name, address or "host-gateway" */
+    DkrPairs ports;       /* "port" or "port/protocol", "port" or "address:port" of the machine */
     char **devices;       /* "/dev/on/host[:/dev/in/sandbox[:rwm]]"; NULL when not given */
     DkrGpus gpus;
     char *runtime;
@@ -115,6 +116,9 @@ struct DkrSandboxOptions {
     char *instructions;     /* NULL: the default text; may be empty */
     DkrProviderConfig *docker_options; /* which engine it is on; NULL: the provider's */
 };
+
+/* A key of ports as engines write it: with its protocol. The caller frees it. */
+char *dkr_sandbox_options_port(const char *key);
 
 /* Where commands run: the directory of the options, else the template's (may be NULL), else
  * DKR_DEFAULT_WORKING_DIRECTORY. */

@@ -343,6 +343,17 @@ static char *find_extra_hosts(const DkrSandboxOptions *o, const char *low)
     return o->extra_hosts.count > 0 ? g_strdup("extraHosts") : NULL;
 }
 
+static char *find_port(const DkrSandboxOptions *o, const char *low)
+{
+    for (size_t i = 0; i < o->ports.count; i++) {
+        const char *at = o->ports.items[i].value, *colon = strrchr(at, ':');
+        g_autofree char *shown = g_strconcat(":", colon ? colon + 1 : at, NULL);
+        if (has(low, shown))
+            return named_key("ports", &o->ports.items[i]);
+    }
+    return o->ports.count > 0 ? g_strdup("ports") : NULL;
+}
+
 static char *find_workdir(const DkrSandboxOptions *o, const char *low)
 {
     const char *path = o->working_directory;
@@ -418,6 +429,11 @@ static const struct {
     {"dns and the network mode", find_dns},
     {"host-to-ip", find_extra_hosts},
     {"host-gateway", find_extra_hosts},
+    {"port is already allocated", find_port},
+    {"external connectivity", find_port},
+    {"bind host port", find_port},
+    {"listen tcp", find_port},
+    {"listen udp", find_port},
     {"network", find_network},
     {"invalid reference format", find_image},
     {"not a directory", find_source},

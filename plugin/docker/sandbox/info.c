@@ -155,6 +155,25 @@ static void put_usage(json_t *info, const json_t *stats)
                                   over_networks(stats, "tx_bytes")));
 }
 
+/* Where each published port is reached; one of several addresses. */
+static void put_ports(json_t *info, const json_t *network)
+{
+    json_t *ports = json_object();
+    const char *port;
+    json_t *bindings;
+    json_object_foreach(json_object_get(network, "Ports"), port, bindings)
+    {
+        const json_t *first = json_array_get(bindings, 0);
+        const char *address = text_at(first, "HostIp"), *at = text_at(first, "HostPort");
+        if (address && at)
+            json_object_set_new(
+                ports, port, json_sprintf(strchr(address, ':') ? "[%s]:%s" : "%s:%s", address, at));
+    }
+    if (json_object_size(ports) > 0)
+        json_object_set(info, "ports", ports);
+    json_decref(ports);
+}
+
 static void put_container(json_t *info, const json_t *inspect)
 {
     const json_t *config = json_object_get(inspect, "Config");
@@ -164,6 +183,7 @@ static void put_container(json_t *info, const json_t *inspect)
     put(info, "state", text_at(json_object_get(inspect, "State"), "Status"));
     put_labels(info, json_object_get(config, "Labels"));
     put_limits(info, json_object_get(inspect, "HostConfig"));
+    put_ports(info, json_object_get(inspect, "NetworkSettings"));
 }
 
 /* A container without a directory of its own runs commands in "/". */

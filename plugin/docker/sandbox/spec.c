@@ -247,6 +247,31 @@ static void put_gpus(json_t *host, const DkrGpus *gpus, bool *ok)
     put(host, "DeviceRequests", array, ok);
 }
 
+/* Without an address only the engine's machine gets there. */
+static json_t *port_binding(const char *at)
+{
+    const char *colon = strrchr(at, ':');
+    g_autofree char *address = colon ? g_strndup(at, (gsize)(colon - at)) : g_strdup("127.0.0.1");
+    gsize size = strlen(address);
+    bool in_brackets = address[0] == '[';
+    return json_pack("[{s:s%, s:s}]", "HostIp", address + in_brackets, size - 2 * in_brackets,
+                     "HostPort", colon ? colon + 1 : at);
+}
+
+static void put_ports(json_t *body, json_t *host, const DkrPairs *ports, bool *ok)
+{
+    if (ports->count == 0)
+        return;
+    json_t *exposed = json_object(), *bindings = json_object();
+    for (size_t i = 0; i < ports->count; i++) {
+        g_autofree char *port = dkr_sandbox_options_port(ports->items[i].name);
+        put(exposed, port, json_object(), ok);
+        put(bindings, port, port_binding(ports->items[i].value), ok);
+    }
+    put(body, "ExposedPorts", exposed, ok);
+    put(host, "PortBindings", bindings, ok);
+}
+
 static json_t *host_config(const DkrSandboxOptions *o, const DkrSpecSupervisor *supervisor,
                            bool *ok)
 {
@@ -300,7 +325,9 @@ char *dkr_spec_create_body(const DkrSandboxOptions *options, const DkrSpecContex
     put(body, "Labels", labels_object(options, ctx, &ok), &ok);
     put(body, "OpenStdin", json_true(), &ok); /* nobody attaches; the reference's value */
     put(body, "Tty", json_false(), &ok);
-    put(body, "HostConfig", host_config(options, ctx->supervisor, &ok), &ok);
+    json_t *host = host_config(options, ctx->supervisor, &ok);
+    put_ports(body, host, &options->ports, &ok);
+    put(body, "HostConfig", host, &ok);
     char *text = ok ? dkr_json_to_text(body) : NULL;
     if (!text)
         spr_fail(error, SPR_E_INTERNAL, "create-body",

@@ -332,6 +332,7 @@ static const Field fields[] = {
     {"hostname", "Hostname", false, false, compare_value},
     {"dns", "Dns", true, false, compare_verbatim},
     {"extraHosts", "ExtraHosts", true, false, compare_verbatim},
+    {"ports", "PortBindings", true, true, compare_verbatim},
     {"devices", "Devices", true, false, compare_verbatim},
     {"gpus", "DeviceRequests", true, false, compare_verbatim},
     {"stopTimeout", "StopTimeout", false, false, compare_value},
