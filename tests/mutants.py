@@ -92,7 +92,8 @@ class Mutant:
 
     def __init__(self, number, path, line, kind, new):
         self.number, self.path, self.line, self.kind, self.new = number, path, line, kind, new
-        self.before, self.old = path.read_text().splitlines()[line - 1:][:2]
+        text = path.read_text().splitlines()
+        self.before, self.old = text[line - 1] if line else '', text[line]
         self.outcome = 'survived'
 
     @classmethod

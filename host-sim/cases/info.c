@@ -90,8 +90,9 @@ static const char *member(json_t *object, const char *key)
 static void provider_tells_its_engine(void)
 {
     Told told = {0};
-    CHECK_STATUS(case_lib()->provider->info(case_provider(), NULL, take_object, &told, case_error()),
-                 SPROV_OK);
+    CHECK_STATUS(
+        case_lib()->provider->info(case_provider(), NULL, take_object, &told, case_error()),
+        SPROV_OK);
     CHECK_INT(told.calls, 1);
     json_t *engine = json_object_get(told.last, "engine");
     CHECK_THAT(*member(engine, "name"), "there is no name of the engine");
@@ -110,7 +111,7 @@ static void prune_leaves_what_is_owned(void)
     const char *token = case_token();
     const char *labels = case_text("\"labels\":{\"case\":\"%s\"}", token);
     sprov_sandbox *sandbox = case_fresh(case_text("{%s}", labels));
-    CHECK_STATUS(prune("{\"dryRun\":true}", &told), SPROV_OK);
+    CHECK_STATUS(prune(case_text("{\"dryRun\":true,%s}", labels), &told), SPROV_OK);
     CHECK_INT(told.removed, 0);
     told = (Told){0};
     CHECK_STATUS(prune(case_text("{\"olderThan\":0,%s}", labels), &told), SPROV_OK);

@@ -56,6 +56,13 @@ static void refuses_to_write(sprov_sandbox *sandbox, const char *path)
     CHECK_STATUS(status, status == SPROV_E_UNSUPPORTED ? status : SPROV_E_DENIED);
 }
 
+/* Where something is mounted: if a provider mounts nothing, there is nothing at such a place of the
+ * machine that a case could harm. */
+static const char *place(const char *name)
+{
+    return case_text("/%s-%s", name, case_token());
+}
+
 /* ---- folders of the host */
 
 static void folders_are_seen_both_ways(void)
@@ -65,28 +72,30 @@ static void folders_are_seen_both_ways(void)
     g_autofree char *ours = g_build_filename(folder, "ours", NULL);
     g_autofree char *theirs = g_build_filename(folder, "theirs", NULL);
     CHECK(g_file_set_contents(ours, token, -1, NULL));
+    const char *given = place("given"), *looked = place("looked");
     sprov_sandbox *sandbox =
-        case_fresh(case_text("{\"mounts\":[%s,%s]}", bind_of(folder, "/given", ""),
-                             bind_of(folder, "/looked", ",\"readOnly\":true")));
-    CHECK_TEXT(case_read(sandbox, "/given/ours"), token);
-    CHECK_TEXT(case_sh(sandbox, "cat /looked/ours").out, token);
-    case_write(sandbox, "/given/theirs", case_bytes(token), 0);
+        case_fresh(case_text("{\"mounts\":[%s,%s]}", bind_of(folder, given, ""),
+                             bind_of(folder, looked, ",\"readOnly\":true")));
+    CHECK_TEXT(case_read(sandbox, case_text("%s/ours", given)), token);
+    CHECK_TEXT(case_sh(sandbox, "cat %s/ours", looked).out, token);
+    case_write(sandbox, case_text("%s/theirs", given), case_bytes(token), 0);
     g_autofree char *found = NULL;
     CHECK(g_file_get_contents(theirs, &found, NULL, NULL));
     CHECK_TEXT(case_bytes(found), token);
-    CHECK_TEXT(case_read(sandbox, "/looked/theirs"), token);
-    refuses_to_write(sandbox, "/looked/ours");
-    refuses_to_write(sandbox, "/looked/new");
-    CHECK_TEXT(case_read(sandbox, "/given/ours"), token);
-    case_sh(sandbox, "rm -rf /given/*");
+    CHECK_TEXT(case_read(sandbox, case_text("%s/theirs", looked)), token);
+    refuses_to_write(sandbox, case_text("%s/ours", looked));
+    refuses_to_write(sandbox, case_text("%s/new", looked));
+    CHECK_TEXT(case_read(sandbox, case_text("%s/ours", given)), token);
+    case_sh(sandbox, "rm -rf %s/*", given);
 }
 
 static void a_file_works_in_a_folder_of_the_host(void)
 {
+    const char *given = place("given");
     sprov_sandbox *sandbox =
-        case_fresh(case_text("{\"mounts\":[%s]}", bind_of(case_hook_folder(), "/given", "")));
-    files_work_in(sandbox, "/given");
-    case_sh(sandbox, "rm -rf /given/*");
+        case_fresh(case_text("{\"mounts\":[%s]}", bind_of(case_hook_folder(), given, "")));
+    files_work_in(sandbox, given);
+    case_sh(sandbox, "rm -rf %s/*", given);
 }
 
 static void propagation_is_kept_or_refused(void)
@@ -116,17 +125,18 @@ static void propagation_is_kept_or_refused(void)
 static void volumes_outlive_sandboxes(void)
 {
     const char *volume = case_hook_volume();
-    const char *mounts = case_text("{\"mounts\":[%s]}", volume_of(volume, "/data", ""));
+    const char *data = place("data"), *kept = case_text("%s/kept", data);
+    const char *mounts = case_text("{\"mounts\":[%s]}", volume_of(volume, data, ""));
     const char *token = case_token();
     sprov_sandbox *first = case_fresh(mounts);
-    files_work_in(first, "/data");
-    case_write(first, "/data/kept", case_bytes(token), 0);
+    files_work_in(first, data);
+    case_write(first, kept, case_bytes(token), 0);
     case_destroy(first);
     sprov_sandbox *second = case_fresh(mounts);
     sprov_sandbox *third = case_fresh(mounts);
-    CHECK_TEXT(case_read(second, "/data/kept"), token);
-    case_write(second, "/data/kept", case_bytes("changed"), 0);
-    CHECK_TEXT(case_sh(third, "cat /data/kept").out, "changed");
+    CHECK_TEXT(case_read(second, kept), token);
+    case_write(second, kept, case_bytes("changed"), 0);
+    CHECK_TEXT(case_sh(third, "cat %s", kept).out, "changed");
     case_destroy(second);
     case_destroy(third);
 }
@@ -134,23 +144,24 @@ static void volumes_outlive_sandboxes(void)
 static void a_part_of_a_volume_is_apart(void)
 {
     const char *volume = case_hook_volume();
-    sprov_sandbox *maker =
-        case_fresh(case_text("{\"mounts\":[%s]}", volume_of(volume, "/all", "")));
-    case_sh(maker, "mkdir /all/part /all/other && echo one > /all/other/file");
+    const char *all = place("all"), *mine = place("mine"), *file = case_text("%s/file", mine);
+    const char *part = case_text("%s/part/file", all);
+    sprov_sandbox *maker = case_fresh(case_text("{\"mounts\":[%s]}", volume_of(volume, all, "")));
+    case_sh(maker, "cd %s && mkdir part other && echo one > other/file", all);
     sprov_sandbox *sandbox = case_create(
-        case_text("{\"mounts\":[%s,%s]}", volume_of(volume, "/all", ",\"readOnly\":true"),
-                  volume_of(volume, "/mine", ",\"volumeOptions\":{\"subpath\":\"part\"}")));
+        case_text("{\"mounts\":[%s,%s]}", volume_of(volume, all, ",\"readOnly\":true"),
+                  volume_of(volume, mine, ",\"volumeOptions\":{\"subpath\":\"part\"}")));
     sprov_status status = case_api()->start(sandbox, NULL, NULL, case_error());
     if (status == SPROV_E_UNSUPPORTED)
         case_skip("%s", case_text("%s", case_last_error()->message));
     CHECK_STATUS(status, SPROV_OK);
     const char *token = case_token();
-    case_write(sandbox, "/mine/file", case_bytes(token), 0);
-    CHECK_TEXT(case_read(sandbox, "/all/part/file"), token);
-    CHECK_TEXT(case_sh(maker, "cat /all/part/file").out, token);
-    CHECK_TEXT(case_sh(sandbox, "ls /mine").out, "file\n");
-    refuses_to_write(sandbox, "/all/part/file");
-    refuses_to_write(sandbox, "/all/other/file");
+    case_write(sandbox, file, case_bytes(token), 0);
+    CHECK_TEXT(case_read(sandbox, part), token);
+    CHECK_TEXT(case_sh(maker, "cat %s", part).out, token);
+    CHECK_TEXT(case_sh(sandbox, "ls %s", mine).out, "file\n");
+    refuses_to_write(sandbox, part);
+    refuses_to_write(sandbox, case_text("%s/other/file", all));
     case_destroy(sandbox);
     case_destroy(maker);
 }
@@ -159,15 +170,16 @@ static void a_part_of_a_volume_is_apart(void)
 
 static void files_work_in_memory(void)
 {
+    const char *scratch = place("scratch");
     sprov_sandbox *sandbox =
-        case_fresh("{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/scratch\"}]}");
-    if (can_write_in(sandbox, "/scratch"))
-        files_work_in(sandbox, "/scratch");
+        case_fresh(case_text("{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"%s\"}]}", scratch));
+    if (can_write_in(sandbox, scratch))
+        files_work_in(sandbox, scratch);
     /* What a command has put there is read, or said to be out of reach, never missing. */
     const char *token = case_token();
     CaseBytes bytes;
-    case_sh(sandbox, "printf %%s %s > /scratch/by-command", token);
-    sprov_status status = case_try_read(sandbox, "/scratch/by-command", &bytes);
+    case_sh(sandbox, "printf %%s %s > %s/by-command", token, scratch);
+    sprov_status status = case_try_read(sandbox, case_text("%s/by-command", scratch), &bytes);
     CHECK_STATUS(status, status == SPROV_E_UNSUPPORTED ? status : SPROV_OK);
     CHECK_TEXT(bytes, status == SPROV_OK ? token : "");
 }
@@ -175,16 +187,19 @@ static void files_work_in_memory(void)
 static void a_read_only_root_is_kept(void)
 {
     sprov_sandbox *sandbox = NULL;
-    if (case_try_create("{\"readonlyRootfs\":true,\"workingDirectory\":\"/work\",\"mounts\":[{"
-                        "\"type\":\"tmpfs\",\"target\":\"/work\"}]}",
-                        &sandbox) != SPROV_OK)
+    const char *work = place("work");
+    if (case_try_create(
+            case_text("{\"readonlyRootfs\":true,\"workingDirectory\":\"%s\",\"mounts\":[{"
+                      "\"type\":\"tmpfs\",\"target\":\"%s\"}]}",
+                      work, work),
+            &sandbox) != SPROV_OK)
         case_skip("the provider takes no readonlyRootfs");
     case_start(sandbox);
     refuses_to_open(sandbox, "/etc/passwd");
     refuses_to_write(sandbox, case_text("/%s", case_token()));
     CHECK(case_read(sandbox, "/etc/passwd").size > 0);
-    if (can_write_in(sandbox, "/work"))
-        files_work_in(sandbox, "/work");
+    if (can_write_in(sandbox, work))
+        files_work_in(sandbox, work);
 }
 
 const Case cases_mounts[] = {

@@ -8,16 +8,20 @@
 
 static void tmpfs_is_as_asked(void)
 {
-    sprov_sandbox *sandbox =
-        case_fresh("{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/scratch\",\"tmpfsOptions\":"
-                   "{\"sizeBytes\":1048576,\"mode\":457}}],\"tmpfs\":{\"/small\":\"size=64k\"}}");
-    CHECK_TEXT(case_sh(sandbox, "stat -c %%a /scratch").out, "711\n");
-    Ran ran = case_sh(sandbox, "head -c 2000000 /dev/zero >/scratch/big");
+    /* Nothing is there on a machine whose provider mounts nothing. */
+    const char *scratch = case_text("/scratch-%s", case_token());
+    const char *small = case_text("/small-%s", case_token());
+    sprov_sandbox *sandbox = case_fresh(
+        case_text("{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"%s\",\"tmpfsOptions\":"
+                  "{\"sizeBytes\":1048576,\"mode\":457}}],\"tmpfs\":{\"%s\":\"size=64k\"}}",
+                  scratch, small));
+    CHECK_TEXT(case_sh(sandbox, "stat -c %%a %s", scratch).out, "711\n");
+    Ran ran = case_sh(sandbox, "head -c 2000000 /dev/zero >%s/big", scratch);
     CHECK(ran.result.exit_code != 0 && case_contains(ran.err, "o space"));
-    CHECK(case_sh(sandbox, "head -c 200000 /dev/zero >/small/big").result.exit_code != 0);
-    CHECK_INT(case_sh(sandbox, "rm /scratch/big && echo x >/scratch/f").result.exit_code, 0);
+    CHECK(case_sh(sandbox, "head -c 200000 /dev/zero >%s/big", small).result.exit_code != 0);
+    CHECK_INT(case_sh(sandbox, "cd %s && rm big && echo x >f", scratch).result.exit_code, 0);
     CHECK_STATUS(case_lib()->lifecycle->stop(sandbox, NULL, case_error()), SPROV_OK);
-    CHECK_TEXT(case_sh(sandbox, "ls /scratch").out, "");
+    CHECK_TEXT(case_sh(sandbox, "ls %s", scratch).out, "");
 }
 
 static void refused(const char *more, const char *says)

@@ -60,6 +60,12 @@ static void closed_input_takes_nothing(void)
     CHECK_STATUS(send_to(process, "late"), SPROV_E_CONFLICT);
     process_close(process);
     process_forget(process);
+    process =
+        process_spawn(case_shared(), "sleep 300 <&0 & read x; exit 0"); /* a child has it still */
+    process_send(process, case_bytes("x\n"));
+    process_wait(process);
+    CHECK_STATUS(send_to(process, "late"), SPROV_E_CONFLICT);
+    process_end(process);
     process = process_spawn(case_shared(), "sleep 300");
     process_close(process);
     process_close(process);

@@ -63,7 +63,7 @@ broken() {
 bad-merged fail 1 4
 bad-untruncated fail 6 8
 bad-leaves fail 3 8
-bad-sticky fail 4 8
+bad-sticky fail 12 8
 bad-creates fail 40 8
 bad-empty fail 3 4
 bad-homebody fail 20 4
@@ -80,7 +80,7 @@ TABLE
 while read -r provider verdict scripts _; do
     limit=60 shrink=200
     [ "$verdict" != timeout ] || limit=2
-    case $provider in bad-torn | bad-hang) shrink=15 ;; esac
+    case $provider in bad-torn) shrink=15 ;; bad-hang) shrink=60 ;; esac
     on_mock "$provider" --seed 1 --scripts "$scripts" --time 300 --limit $limit --shrink $shrink &
     while [ "$(jobs -pr | wc -l)" -ge 3 ]; do
         wait -n
@@ -105,7 +105,7 @@ for provider in bad-merged bad-leaves bad-caches bad-crash; do
     check 'and passes on the good mock' mock:again gave 0 '*pass*0 of 1 runs failed*'
 done
 
-on_mock bad-sticky:twice --seed 1 --scripts 4 --time 300 --shrink 1
+on_mock bad-sticky:twice --seed 1 --scripts 12 --time 300 --shrink 1
 check 'the same seed finds the same' bad-sticky:twice gave 1 "*$(grep -o '^seed [0-9]*: fail' "$work/bad-sticky/out")*"
 
 printf '# sprov-fuzz/1\nround\n0 start h0\n0 fly h0\n' > "$work/wrong.script"
