@@ -132,6 +132,21 @@ Test(bulk, output_in_packets_is_whole)
                   6000000, (Digits){.every = 8, .pause_us = 2000});
 }
 
+/* A writer may begin with packets at any time, also once it is known as one of none; a reader with
+ * less room than a packet, as an engine has it behind other bytes, loses the rest of it. */
+Test(bulk, output_that_becomes_packets_is_whole)
+{
+    const char *const sizes[] = {"300", "1000", "1500", "4000", "4096"};
+    for (guint i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        g_autofree char *command = g_strdup_printf(
+            "seq -w 0 3999999 | { dd bs=40000 count=50 iflag=fullblock status=none; "
+            "head -c 6144000 | dd bs=%s iflag=fullblock oflag=direct status=none; }",
+            sizes[i]);
+        expect_digits(command, 8144000, (Digits){0});
+        expect_digits(command, 8144000, (Digits){.every = 8, .pause_us = 2000});
+    }
+}
+
 static gpointer flow(gpointer data)
 {
     expect_digits("seq -w 0 3999999", 32000000, (Digits){.every = 16, .pause_us = 200});

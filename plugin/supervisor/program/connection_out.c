@@ -107,22 +107,16 @@ void sup_connection_commit(SupConnection *connection, uint32_t channel, uint8_t 
     advance(connection, OUTPUT_PREFIX + size);
 }
 
-/* What had no room in bulk of a frame that has begun. Who shares the pipe's name may have taken
- * some of it: then the frame is made whole with zeros. */
+/* What had no room in bulk of a frame that has begun: all of it goes by the buffer then, which had
+ * nothing. Who shares the pipe's name may have taken some: then the frame is made whole with zeros.
+ */
 static void copy_rest(SupConnection *connection, int pipe, size_t left)
 {
-    uint8_t *at = make_room(connection, left, SUP_OUT_ROOM);
-    size_t done = 0;
-    while (done < left) {
-        ssize_t n = read(pipe, at + done, left - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    memset(at + done, 0, left - done);
-    advance(connection, left);
+    size_t all = connection->bulk.size + left;
+    uint8_t *at = make_room(connection, all, SUP_OUT_ROOM);
+    size_t done = sup_bulk_take(&connection->bulk, pipe, left, at);
+    memset(at + done, 0, all - done);
+    advance(connection, all);
 }
 
 /* What is in bulk goes out first. */

@@ -38,13 +38,9 @@ static ssize_t read_away(SupStream *stream)
     return read(stream->watch.fd, scratch, sizeof scratch);
 }
 
-/* A writer's O_DIRECT makes packets of its writes. They would stay packets in the client's pipe, of
- * which a reader with less room loses the rest: only what is known to be none goes there. */
 static size_t splice_to_client(SupStream *stream)
 {
     SupCommand *command = stream->command;
-    if (!stream->runs_together)
-        return 0;
     size_t n = sup_connection_splice(command->connection, command->channel, stream->number,
                                      stream->offset, stream->watch.fd, stream->credit);
     stream->credit -= n;
@@ -76,7 +72,6 @@ static ssize_t read_to_client(SupStream *stream, bool *ret_blocked)
         sup_connection_commit(command->connection, command->channel, stream->number, 0,
                               stream->offset, (size_t)n);
         stream->credit -= (uint64_t)n;
-        stream->runs_together |= n > PIPE_BUF;
     }
     return n;
 }

@@ -13,12 +13,11 @@ typedef struct {
     SupWatch watch; /* fd -1 once it ended */
     struct SupCommand *command;
     uint8_t number;
-    bool discard;       /* read and thrown away */
-    bool runs_together; /* a read took more than any packet has */
-    uint64_t offset;    /* of the next byte */
-    uint64_t credit;    /* that a client gave */
-    uint64_t owed;      /* before this offset the leader wrote it */
-    SupKept kept;       /* detached commands */
+    bool discard;    /* read and thrown away */
+    uint64_t offset; /* of the next byte */
+    uint64_t credit; /* that a client gave */
+    uint64_t owed;   /* before this offset the leader wrote it */
+    SupKept kept;    /* detached commands */
 } SupStream;
 
 typedef struct {
