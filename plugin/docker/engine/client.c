@@ -74,6 +74,11 @@ const DkrEndpoint *dkr_client_endpoint(const DkrClient *client)
     return client->endpoint;
 }
 
+void dkr_client_note_refused(DkrClient *client)
+{
+    dkr_lanes_note_refused(&client->lanes);
+}
+
 const char *dkr_client_user_agent(const DkrClient *client)
 {
     return client->user_agent;
@@ -396,6 +401,8 @@ static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
         g_propagate_error(error, g_steal_pointer(&reply->callback_error));
         return false;
     }
+    if (reply->head_size == 0)
+        dkr_lanes_note_refused(&reply->client->lanes);
     if (!dkr_lane_check(reply->lane, reply->result, reply->head_size > 0, error))
         return false;
     spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %.*s: %s",

@@ -57,6 +57,10 @@ void dkr_client_free(DkrClient *client);
 const DkrEndpoint *dkr_client_endpoint(const DkrClient *client);
 const char *dkr_client_user_agent(const DkrClient *client);
 
+/* A connection that was made beside the client's own was not served: see dkr_lanes_note_refused().
+ */
+void dkr_client_note_refused(DkrClient *client);
+
 /* How long an ordinary request may take. */
 gint64 dkr_client_limit_ms(const DkrClient *client);
 

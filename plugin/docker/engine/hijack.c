@@ -205,8 +205,11 @@ bool dkr_hijack_open(DkrClient *client, const DkrHijackRequest *request, const S
     if (!dkr_conn_open(endpoint, login, &limited, &hijack->conn, error) ||
         !send_all(hijack, text, strlen(text), &limited, error) ||
         !read_head(hijack, &limited, &head_length, error) ||
-        !check_head(hijack, head_length, &limited, error))
+        !check_head(hijack, head_length, &limited, error)) {
+        if (hijack->early->len == 0 && spr_wait_check(wait, NULL))
+            dkr_client_note_refused(client);
         return false;
+    }
     *ret_hijack = g_steal_pointer(&hijack);
     return true;
 }

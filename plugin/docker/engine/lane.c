@@ -11,6 +11,7 @@
 #define CONNECT_LIMIT_MS (20 * 1000) /* dial's and as much for TLS */
 #define IN_TURN_MOST IDLE_MOST
 #define TURN_MS 1000
+#define SCARCE_US (60 * G_USEC_PER_SEC)
 
 void dkr_lanes_init(DkrLanes *lanes, const DkrEndpoint *endpoint)
 {
@@ -67,13 +68,25 @@ void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane)
     curl_easy_reset(lane->easy);
     lane->wait = NULL;
     g_mutex_lock(&lanes->lock);
-    bool keep = lanes->idle.length < IDLE_MOST;
+    bool scarce = g_get_monotonic_time() < lanes->scarce_until_us;
+    bool keep = lanes->idle.length < (scarce ? 1 : IDLE_MOST);
     if (keep)
         g_queue_push_head(&lanes->idle, lane);
     g_mutex_unlock(&lanes->lock);
     if (!keep)
         dkr_lane_free(lane);
     spr_gate_leave(&pass); /* whoever is next finds the lane */
+}
+
+void dkr_lanes_note_refused(DkrLanes *lanes)
+{
+    GQueue idle = G_QUEUE_INIT;
+    g_mutex_lock(&lanes->lock);
+    lanes->scarce_until_us = g_get_monotonic_time() + SCARCE_US;
+    for (DkrLane *lane; (lane = g_queue_pop_head(&lanes->idle));)
+        g_queue_push_tail(&idle, lane);
+    g_mutex_unlock(&lanes->lock);
+    g_queue_clear_full(&idle, (GDestroyNotify)dkr_lane_free);
 }
 
 void dkr_lane_shut(void *ctx)

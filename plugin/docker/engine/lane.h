@@ -36,8 +36,9 @@ typedef struct {
 typedef struct {
     const DkrEndpoint *endpoint;
     GMutex lock;
-    GQueue idle;   /* of DkrLane */
-    SprGate *gate; /* ssh: a login takes longer than most requests; else NULL */
+    GQueue idle;            /* of DkrLane */
+    gint64 scarce_until_us; /* a connection was refused: the idle may be what others lack */
+    SprGate *gate;          /* ssh: a login takes longer than most requests; else NULL */
 } DkrLanes;
 
 void dkr_lanes_init(DkrLanes *lanes, const DkrEndpoint *endpoint);
@@ -46,6 +47,10 @@ void dkr_lanes_clear(DkrLanes *lanes);
 bool dkr_lane_take(DkrLanes *lanes, DkrLaneUse use, const SprWait *wait, DkrLane **ret_lane,
                    GError **error);
 void dkr_lane_give_back(DkrLanes *lanes, DkrLane *lane);
+
+/* A connection was not served at all. Those that are kept for later are closed, and for a while no
+ * more than one is kept, since whoever refuses may only take so many. */
+void dkr_lanes_note_refused(DkrLanes *lanes);
 
 /* Ends its connection while another thread uses it, whatever that is doing. ctx: the lane. */
 void dkr_lane_shut(void *ctx);

@@ -16,6 +16,7 @@ static void run_clear(DkrCommandRun *run)
     g_free(run->exec_id);
     g_free(run->token);
     g_clear_error(&run->source_error);
+    g_clear_error(&run->input_error);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(DkrCommandRun, run_clear)

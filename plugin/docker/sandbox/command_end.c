@@ -288,8 +288,8 @@ static bool finish_natural(DkrCommandRun *run, GError **error)
 {
     SprWait wait = record_wait(run);
     DkrExecState state = {0};
-    GError *why = NULL;
-    if (!dkr_output_check(run->output, &why))
+    GError *why = g_steal_pointer(&run->input_error);
+    if (why || !dkr_output_check(run->output, &why))
         return finish_broken(run, why, error);
     if (!read_record(run, &wait, &state, error))
         return false;

@@ -51,6 +51,7 @@ typedef struct {
     DkrCommandEnd end;
     SprWait ending; /* once it is being ended; deadline 0 before */
     GError *source_error;
+    GError *input_error; /* the connection broke before the command had all of it */
 } DkrCommandRun;
 
 /* Its time begins anew with every byte, where it has no other. */

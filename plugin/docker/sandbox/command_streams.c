@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* An engine's text about a failed start is one short frame that ends in CR LF. */
@@ -125,13 +126,26 @@ void dkr_command_settle_held(DkrCommandRun *run, const SprWait *wait)
 
 /* ---------------------------------------------------------------------------- input */
 
+/* To the command a connection that broke is the end of its input, which it may end well with. An
+ * engine that is done ends its side first, and then it is EPIPE; a unix socket does not tell the
+ * two apart. */
+static bool was_reset(const DkrCommandRun *run, const GError *why)
+{
+    int native = spr_error_extra(why)->native;
+    return dkr_client_endpoint(run->context->client)->via == DKR_VIA_TCP && native != 0 &&
+           native != EPIPE;
+}
+
 /* The engine takes what it can now. False: it takes no more for the moment, or for good. */
 static bool push_input(DkrCommandRun *run)
 {
     gsize n = 0;
+    g_autoptr(GError) why = NULL;
     if (!dkr_hijack_write(run->hijack, run->input + run->input_used,
-                          run->input_size - run->input_used, &n, NULL)) {
+                          run->input_size - run->input_used, &n, &why)) {
         run->input_ended = true; /* the command is gone; its output tells the rest */
+        if (was_reset(run, why))
+            run->input_error = g_steal_pointer(&why);
         return false;
     }
     run->input_used += n;
