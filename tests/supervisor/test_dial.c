@@ -101,6 +101,7 @@ Test(dial, what_was_left_of_pipes_is_closed_with_their_last_writer)
 {
     g_autoptr(SprSupervisor) own = dial();
     g_auto(Ran) warm = run_shell(own, "true");
+    cr_assert(warm.ok);
     unsigned before = count_descriptors(sandbox.supervisor), here = count_descriptors(getpid());
     for (int i = 0; i < 5; i++) {
         g_auto(Ran) ran = run_shell(own, "sleep 1 &");

@@ -68,6 +68,7 @@ Test(init, it_tells_when_an_entrypoint_has_become_what_follows_it)
     g_autoptr(SprSupervisor) client = sandbox_connect(&sandbox);
     cr_expect_eq(wait_for_rest(client, 6), 6);
     g_auto(Ran) ran = run_shell(client, UNTIL_TRAPPED);
+    cr_assert(ran.ok);
     kill(sandbox.supervisor, SIGUSR1);
     cr_expect_eq(wait_for_rest(client, 2), 2);
     sandbox_stop(&sandbox);
@@ -82,6 +83,7 @@ Test(init, it_tells_nothing_of_a_main_command_that_is_none_or_another)
     sandbox = sandbox_init((const char *const[]){"sh", "-c", "exec sleep 1000", "sleep", NULL});
     g_autoptr(SprSupervisor) other = sandbox_connect(&sandbox);
     g_auto(Ran) ran = run_shell(other, "until grep -q 1000 /proc/2/cmdline; do sleep 0.01; done");
+    cr_assert(ran.ok);
     cr_expect_eq(rest_of_main(other), 0);
     sandbox_stop(&sandbox);
 }

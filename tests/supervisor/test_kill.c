@@ -229,7 +229,7 @@ Test(kill, what_a_killed_keeper_had_is_ended_whatever_session_and_parent_it_has)
         g_autoptr(SprSupervisor) own = sandbox_connect(&sandbox);
         g_auto(Ran) ran =
             run_marked(own, "setsid sh -c 'sleep 100; :' x $1 & sleep 100; :", other, 0, 0, NULL);
-        _exit(0);
+        _exit(!ran.ok);
     }
     while (count_processes(other) < 2)
         g_usleep(10000);

@@ -57,6 +57,7 @@ Test(retire, a_connection_is_a_use_and_a_visit_is_none)
 {
     SprSupervisor *host = sandbox_connect(&sandbox);
     g_autoptr(SprSupervisor) other = visit();
+    cr_assert(other);
     cr_expect_eq(uses(), 1);
     spr_supervisor_unref(host);
     cr_expect_eq(wait_for_uses(0), 0);

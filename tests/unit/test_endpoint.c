@@ -148,6 +148,7 @@ Test(address, has_a_path_as_long_as_a_socket_takes_and_no_longer)
     g_autofree char *fits = g_strconcat("unix:///", name, NULL);
     g_autofree char *too_long = g_strconcat(fits, "s", NULL);
     g_autoptr(DkrEndpoint) endpoint = parse(fits);
+    cr_assert(endpoint);
     DkrEndpoint *untouched = NULL;
     g_autoptr(GError) error = NULL;
     cr_assert_not(dkr_endpoint_parse(too_long, "DOCKER_HOST", &untouched, &error));

@@ -220,8 +220,8 @@ Test(about, an_engine_that_tells_little_or_nonsense_is_told_all_the_same)
 {
     static const char *const answers[] = {
         "{}", "{\"Version\":\"\",\"Components\":{}}",
-        "{\"Version\":5,\"Components\":[7,{\"Name\":\"\",\"Version\":\"1\"},{\"Version\":\"1\"},"
-        "{\"Name\":\"x\"}]}"};
+        ("{\"Version\":5,"
+         "\"Components\":[7,{\"Name\":\"\",\"Version\":\"1\"},{\"Version\":\"1\"},{\"Name\":\"x\"}]}")};
     json_auto_t *wanted =
         json_pack("{s:s, s:s, s:s}", "name", "docker", "version", "unknown", "apiVersion", "1.41");
     for (size_t i = 0; i < G_N_ELEMENTS(answers); i++) {

@@ -185,7 +185,7 @@ Test(filetar, what_an_archive_must_not_hold_is_named)
         g_autoptr(DkrUntar) untar = dkr_untar_new(&source, &wait);
         g_autofree char *text = read_items(untar, 32768, &gave_up);
         const GError *error = dkr_untar_error(untar);
-        cr_assert(gave_up && error, "%s", nodes[i].path);
+        cr_assert(gave_up && text && error, "%s", nodes[i].path);
         cr_expect(error->code == SPR_E_INVALID_ARGUMENT && strstr(error->message, nodes[i].path),
                   "%s", error->message);
     }

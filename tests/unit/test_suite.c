@@ -224,8 +224,8 @@ Test(suite, what_is_no_report_is_refused_by_its_name)
         "{\"format\":\"sprov-conformance/2\"}",
         "{\"format\":\"sprov-conformance/1\",\"cases\":[{}]}",
         "{\"format\":\"sprov-conformance/1\",\"cases\":[5]}",
-        "{\"format\":\"sprov-conformance/1\",\"cases\":[{\"id\":\"A\",\"sentence\":\"\","
-        "\"clause\":\"\",\"gate\":\"\",\"verdict\":\"good\"}]}"};
+        ("{\"format\":\"sprov-conformance/1\",\"cases\":[{\"id\":\"A\",\"sentence\":\"\","
+         "\"clause\":\"\",\"gate\":\"\",\"verdict\":\"good\"}]}")};
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
         g_autoptr(GError) error = NULL;
         CheckRun *run = NULL;
