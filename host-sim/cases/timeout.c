@@ -173,6 +173,23 @@ static void grace_lets_it_end_itself(void)
     CHECK(ran.ms <= case_within(1000 + 3000));
 }
 
+/* The leader waits for it without a trap of its own, and the shell between them has none either. */
+static void grace_reaches_the_whole_tree(void)
+{
+    const char *folder = case_folder(case_shared());
+    sprov_exec_request request = case_command(
+        "cd '%s'; trap : TERM; sh -c 'sh -c \"trap \\\"echo bye >deep; exit\\\" TERM; : >ready; "
+        "while :; do sleep 0.1; done\" & wait' & until [ -e deep ]; do sleep 0.1; done",
+        folder);
+    request.run_timeout_ms = 1000;
+    request.grace_ms = 30000;
+    Ran ran = case_exec(case_shared(), &request, NULL);
+    CHECK_STATUS(ran.status, SPROV_OK);
+    CHECK_INT(ran.result.flags, KILLED_LATE);
+    CHECK_TEXT(case_read(case_shared(), case_text("%s/deep", folder)), "bye\n");
+    CHECK(ran.ms <= case_within(1000 + 3000));
+}
+
 static gpointer run_calmly(gpointer data)
 {
     const char *token = case_token();
@@ -391,6 +408,8 @@ const Case cases_timeout[] = {
      a_call_has_its_deadline},
     {"TMO-13", 2, "core", "TERM comes first when there is a grace, KILL after it", "8.7",
      grace_lets_it_end_itself},
+    {"TMO-16", 2, "core", "the TERM of a grace reaches the whole tree of a command", "8.7",
+     grace_reaches_the_whole_tree},
     {"TMO-08", 2, "core", "one deadline disturbs no other command", "8.5",
      one_deadline_disturbs_no_other},
     {"CAN-01", 1, "core", "a token ends a running command, its output is kept", "8.5",
