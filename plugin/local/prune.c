@@ -23,8 +23,8 @@ typedef struct {
 /* ---- sandboxes */
 
 /* Who uses one that runs: *ret_use, or NULL. */
-static bool find_use(const LocalRecord *record, const char *folder, const SprWait *wait,
-                     char **ret_use, GError **error)
+static bool find_use(const LocalRecord *record, const char *folder, bool only_tells,
+                     const SprWait *wait, char **ret_use, GError **error)
 {
     g_autoptr(SprSupervisor) supervisor = NULL;
     g_autoptr(GError) why = NULL;
@@ -39,7 +39,7 @@ static bool find_use(const LocalRecord *record, const char *folder, const SprWai
         return true;
     }
     if (local_socket_visit(folder, record->pid, &limited, &supervisor, &why) &&
-        spr_supervisor_retire(supervisor, &limited, &uses, &why)) {
+        spr_supervisor_retire(supervisor, only_tells, &limited, &uses, &why)) {
         if (uses > 0)
             *ret_use = g_strdup_printf(
                 "it is used: connections, commands and processes: %" G_GUINT64_FORMAT, uses);
@@ -69,8 +69,9 @@ static bool take_sandbox(const Prune *prune, const LocalRecord *seen, bool *ret_
         return false;
     bool ok = local_store_read(prune->store, seen->id, &record, error);
     *ret_there = ok && record && g_strcmp0(record->created, seen->created) == 0;
-    ok = ok && (!*ret_there || find_use(record, folder, prune->wait, ret_use, error));
-    if (ok && *ret_there && !*ret_use && !prune->report.options->dry_run.value)
+    bool only_tells = prune->report.options->dry_run.value;
+    ok = ok && (!*ret_there || find_use(record, folder, only_tells, prune->wait, ret_use, error));
+    if (ok && *ret_there && !*ret_use && !only_tells)
         ok = end_and_remove(prune, record, folder, error);
     local_store_unlock(prune->store, seen->id, lock);
     return ok;

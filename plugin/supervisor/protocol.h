@@ -88,9 +88,9 @@ typedef enum {
     /* C: before HELLO, by a relay of the program itself: with two descriptors from which and to
      *    which all further frames go. No answer; the socket stays open as long as they do */
     SPR_WIRE_LEND = 20,
-    /* C: nothing. S: DONE with value the connections, visits aside, and the commands and processes
-     *    of which anything lives. When that is 0, who connects has to wait for a few seconds: the
-     *    sandbox may be removed meanwhile */
+    /* C: nothing, or u8 1 to be told only. S: DONE with value the connections, visits aside, and the
+     *    commands and processes of which anything lives. When that is 0, who connects has to wait
+     *    for a few seconds, unless it was only told: the sandbox may be removed meanwhile */
     SPR_WIRE_RETIRE = 21,
     /* C: nothing. S: DONE with value the words of the main command that its process has for a
      *    command line now, counted from behind, as long as it sleeps; else 0 */

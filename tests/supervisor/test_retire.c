@@ -35,14 +35,19 @@ static void tear_down(void)
 
 TestSuite(retire, .init = set_up, .fini = tear_down, .timeout = 120);
 
-static guint64 uses(void)
+static guint64 ask(bool only_tells)
 {
     SprWait wait = spr_wait_for(10000);
     g_autoptr(GError) error = NULL;
     guint64 n = G_MAXUINT64;
-    bool ok = spr_supervisor_retire(visitor, &wait, &n, &error);
+    bool ok = spr_supervisor_retire(visitor, only_tells, &wait, &n, &error);
     cr_assert(ok, "%s", ok ? "" : error->message);
     return n;
+}
+
+static guint64 uses(void)
+{
+    return ask(false);
 }
 
 static guint64 wait_for_uses(guint64 wanted)
@@ -96,6 +101,18 @@ Test(retire, a_spawned_process_is_a_use_until_it_ends)
     cr_expect_eq(wait_for_uses(1), 1);
     cr_assert(spr_process_kill(visitor, id, SIGKILL, SPR_SCOPE_TREE, 0, &wait, &confirmed, NULL));
     cr_expect_eq(wait_for_uses(0), 0, "its output is kept, and is no use");
+}
+
+Test(retire, who_comes_after_a_mere_look_does_not_wait)
+{
+    cr_assert_eq(ask(true), 0);
+    SprPipe pipe = spr_pipe_for_socket(sandbox_socket(&sandbox));
+    SprWait wait = spr_wait_for(3000); /* of the 5 s that others wait */
+    g_autoptr(SprSupervisor) host = NULL;
+    g_autoptr(GError) error = NULL;
+    bool ok = spr_supervisor_open(&pipe, &wait, &host, &error);
+    cr_assert(ok, "%s", ok ? "" : error->message);
+    cr_expect_eq(ask(true), 1);
 }
 
 Test(retire, who_comes_then_waits_and_is_served)

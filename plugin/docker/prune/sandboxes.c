@@ -64,7 +64,8 @@ static bool find_use(DkrPruneRun *run, const json_t *inspect, char **ret_use, GE
     if (g_strv_contains(idle, status))
         return true;
     if (strcmp(status, "running") == 0)
-        return dkr_prune_find_use(run->context, inspect, run->wait, ret_use, error);
+        return dkr_prune_find_use(run->context, inspect, run->report.options->dry_run.value,
+                                  run->wait, ret_use, error);
     *ret_use = g_strdup_printf("it is %s, so that nobody can tell whether it is used", status);
     return true;
 }

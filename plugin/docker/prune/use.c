@@ -34,13 +34,13 @@ static bool find_exec(const DkrContext *context, const json_t *inspect, const Sp
     return true;
 }
 
-static bool retire(DkrLink *link, const char *user, const SprWait *wait, char **ret_use,
-                   GError **error)
+static bool retire(DkrLink *link, const char *user, bool only_tells, const SprWait *wait,
+                   char **ret_use, GError **error)
 {
     g_autoptr(SprSupervisor) supervisor = NULL;
     guint64 uses = 0;
     if (!dkr_link_get(link, user, wait, &supervisor, error) ||
-        !spr_supervisor_retire(supervisor, wait, &uses, error))
+        !spr_supervisor_retire(supervisor, only_tells, wait, &uses, error))
         return false;
     if (uses > 0)
         *ret_use = g_strdup_printf(
@@ -50,20 +50,21 @@ static bool retire(DkrLink *link, const char *user, const SprWait *wait, char **
 }
 
 /* The container's own user last, through whose supervisor the others are found. */
-static bool ask_supervisors(DkrLink *link, const SprWait *wait, char **ret_use, GError **error)
+static bool ask_supervisors(DkrLink *link, bool only_tells, const SprWait *wait, char **ret_use,
+                            GError **error)
 {
     g_auto(GStrv) users = NULL;
     if (!dkr_link_users(link, wait, &users, error))
         return false;
     for (char **user = users; *user && !*ret_use; user++) {
-        if (!retire(link, *user, wait, ret_use, error))
+        if (!retire(link, *user, only_tells, wait, ret_use, error))
             return false;
     }
-    return *ret_use || retire(link, NULL, wait, ret_use, error);
+    return *ret_use || retire(link, NULL, only_tells, wait, ret_use, error);
 }
 
-bool dkr_prune_find_use(const DkrContext *context, const json_t *inspect, const SprWait *wait,
-                        char **ret_use, GError **error)
+bool dkr_prune_find_use(const DkrContext *context, const json_t *inspect, bool only_tells,
+                        const SprWait *wait, char **ret_use, GError **error)
 {
     const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
     const char *label = text(labels, DKR_SUPERVISOR_LABEL);
@@ -81,7 +82,7 @@ bool dkr_prune_find_use(const DkrContext *context, const json_t *inspect, const 
                         .is_visit = true,
                         .transport = "stream"};
     DkrLink *link = dkr_link_new(context, &spec);
-    bool ok = ask_supervisors(link, &limited, ret_use, error);
+    bool ok = ask_supervisors(link, only_tells, &limited, ret_use, error);
     dkr_link_free(link);
     return ok;
 }

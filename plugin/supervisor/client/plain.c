@@ -59,14 +59,16 @@ bool spr_supervisor_dial(SprSupervisor *supervisor, const char *path,
                           "the sandbox's supervisor can't connect to the host's socket");
 }
 
-bool spr_supervisor_retire(SprSupervisor *supervisor, const SprWait *wait, guint64 *ret_uses,
-                           GError **error)
+bool spr_supervisor_retire(SprSupervisor *supervisor, bool only_tells, const SprWait *wait,
+                           guint64 *ret_uses, GError **error)
 {
+    const guint8 payload = 1;
     int errno_value;
     if (!(spr_supervisor_info(supervisor)->features & SPR_WIRE_FEATURE_VISIT))
         return spr_fail(error, SPR_E_UNSUPPORTED, "no-retire",
                         "the sandbox's supervisor is of a version that can't tell who uses it");
-    return ask_plainly(supervisor, SPR_WIRE_RETIRE, NULL, 0, wait, &errno_value, ret_uses, error);
+    return ask_plainly(supervisor, SPR_WIRE_RETIRE, &payload, only_tells, wait, &errno_value,
+                       ret_uses, error);
 }
 
 bool spr_supervisor_main_rest(SprSupervisor *supervisor, const SprWait *wait, guint64 *ret_words,

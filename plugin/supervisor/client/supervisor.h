@@ -72,10 +72,10 @@ bool spr_supervisor_ping(SprSupervisor *supervisor, const SprWait *wait, GError 
 bool spr_supervisor_shutdown(SprSupervisor *supervisor, const SprWait *wait, GError **error);
 
 /* How many use the program: connections that are no visits, commands and processes of which
- * anything lives. When nobody does, who connects has to wait for some seconds, in which its sandbox
- * can be removed. SPR_E_UNSUPPORTED when the program can't tell. */
-bool spr_supervisor_retire(SprSupervisor *supervisor, const SprWait *wait, guint64 *ret_uses,
-                           GError **error);
+ * anything lives. When nobody does, and unless it only tells, who connects has to wait for some
+ * seconds, in which its sandbox can be removed. SPR_E_UNSUPPORTED when the program can't tell. */
+bool spr_supervisor_retire(SprSupervisor *supervisor, bool only_tells, const SprWait *wait,
+                           guint64 *ret_uses, GError **error);
 
 /* How many of the last words of the sandbox's main command are the whole command line of its
  * process now, which sleeps; 0: none, it is still what stands before them, or something else.

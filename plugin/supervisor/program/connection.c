@@ -152,12 +152,13 @@ static bool shut_down(SupConnection *connection, uint32_t channel)
 }
 
 /* Whoever connects from now on finds the sandbox as it is then, or gone. */
-static bool retire(SupConnection *connection, uint32_t channel)
+static bool retire(SupConnection *connection, uint32_t channel, SprWireReader *r)
 {
+    bool only_tells = r->left > 0 && spr_wire_get(r, 1) != 0;
     uint64_t uses = sup_pool_busy();
     for (SupLink *at = connections.all.next; at != &connections.all; at = at->next)
         uses += !SUP_CONTAINER(SupConnection, link, at)->visits;
-    if (uses == 0)
+    if (uses == 0 && !only_tells)
         sup_server_pause(RETIRED_MS);
     sup_connection_done(connection, channel, 0, 0, uses);
     return true;
@@ -193,7 +194,7 @@ static bool serve_frame(SupConnection *connection, SprWireHeader header, const u
     case SPR_WIRE_SHUTDOWN:
         return shut_down(connection, header.channel);
     case SPR_WIRE_RETIRE:
-        return retire(connection, header.channel);
+        return retire(connection, header.channel, &r);
     case SPR_WIRE_MAIN:
         sup_connection_done(connection, header.channel, 0, 0, sup_main_rest());
         return true;
