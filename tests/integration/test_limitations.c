@@ -165,6 +165,21 @@ Test(limitation, L16_a_stopped_sandbox_runs_the_next_command)
     ep_destroy(&box);
 }
 
+Test(limitation, L16_a_sandbox_of_any_user_runs_commands_after_a_stop)
+{
+    static const char *const users[] = {"\"user\":\"1000\"", "\"user\":\"nobody\"",
+                                        "\"user\":\"1000:1000\",\"transport\":\"stream\""};
+    for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
+        EpBox box = ep_box(users[i]);
+        ep_start(box.sandbox);
+        for (int k = 0; k < 2; k++) {
+            cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+            cr_expect_str_eq(ep_ask(box.sandbox, "echo up"), "up", "%s", users[i]);
+        }
+        ep_destroy(&box);
+    }
+}
+
 Test(limitation, L17_what_others_did_to_a_sandbox_is_noticed_by_the_next_call)
 {
     EpBox box = ep_box(NULL);

@@ -207,6 +207,7 @@ bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *op
     json_auto_t *started = NULL;
     g_autoptr(DkrLife) life = NULL;
     GError *why = NULL;
+    dkr_placement_open_run(context, inspect, wait);
     gint64 since_us = g_get_monotonic_time();
     if (!dkr_container_start(context->client, container, wait, &why))
         return fail_start(why, error);

@@ -147,10 +147,12 @@ static bool read_program(void *ctx, void *buffer, gsize capacity, gsize *ret_siz
 {
     Rest *rest = ctx;
     *ret_size = MIN(rest->left, capacity);
+    *ret_again_fd = -1;
+    if (*ret_size == 0)
+        return true;
     memcpy(buffer, rest->data, *ret_size);
     rest->data += *ret_size;
     rest->left -= *ret_size;
-    *ret_again_fd = -1;
     return true;
 }
 
@@ -176,6 +178,40 @@ static bool put_program(const DkrContext *context, const char *container, const 
             return false;
     }
     return dkr_archive_put(context->client, container, directory, writer, wait, error);
+}
+
+/* Runtimes of that time give memory the mode of the directory that it is mounted over. They make
+ * one that is missing with 0755, in the container: from the second start on no other user than root
+ * could make a socket there. */
+#define MODE_API_MINOR 44
+
+static bool runs_as_root(const json_t *inspect)
+{
+    const json_t *config = json_object_get(inspect, "Config");
+    const char *user = json_string_value(json_object_get(config, "User")) ?: "";
+    gsize size = strcspn(user, ":");
+    return size == 0 || (size == 1 && user[0] == '0') ||
+           (size == strlen("root") && g_str_has_prefix(user, "root"));
+}
+
+void dkr_placement_open_run(const DkrContext *context, const json_t *inspect, const SprWait *wait)
+{
+    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
+    const char *container = json_string_value(json_object_get(inspect, "Id"));
+    SprTarEntry run = {.is_directory = true, .mode = 01777, .mtime_ns = g_get_real_time() * 1000};
+    SprTarEntry parent = run;
+    Rest none = {NULL, 0};
+    g_autoptr(SprTarWriter) writer = NULL;
+    int api_minor;
+    parent.mode = 0755;
+    if (!json_object_get(labels, DKR_SUPERVISOR_LABEL) || runs_as_root(inspect) ||
+        !dkr_client_api_minor(context->client, wait, &api_minor, NULL) ||
+        api_minor >= MODE_API_MINOR)
+        return;
+    if (spr_tar_writer_new(&DKR_SUPERVISOR_RUN_DIRECTORY[1], &run, read_program, &none, &writer,
+                           NULL) &&
+        spr_tar_writer_prepend_directory(writer, &DKR_RESERVED_DIRECTORY[1], &parent, NULL))
+        dkr_archive_put(context->client, container, "/", writer, wait, NULL);
 }
 
 bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,
