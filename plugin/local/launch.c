@@ -19,6 +19,8 @@
 
 #define BOOT_LIMIT_MS (30 * 1000)
 #define DETACH_LIMIT_MS (10 * 1000)
+#define STOP_LIMIT_MS 1000
+#define STOP_STEP_US 500
 #define END_LIMIT_MS (10 * 1000)
 #define LOG_MOST 4096
 
@@ -109,6 +111,20 @@ static bool wait_for_all(GArray *processes, const SprWait *wait, GError **error)
     }
     g_array_unref(processes);
     return ok;
+}
+
+/* The children of a process that is about to be killed. It is stopped before it is asked for them: a
+ * child that it makes meanwhile would be missed, and bubblewrap's waits for ever for its parent. */
+static GArray *open_last_children(pid_t pid, int process, const SprWait *wait)
+{
+    gint64 until_us = spr_deadline_after(STOP_LIMIT_MS);
+    struct pollfd p = {.fd = process, .events = POLLIN};
+    int ready = 0;
+    syscall(SYS_pidfd_send_signal, process, SIGSTOP, NULL, 0);
+    while (!spr_proc_is_stopped(pid) && ready == 0 && g_get_monotonic_time() < until_us &&
+           spr_wait_poll(wait, &p, 1, g_get_monotonic_time() + STOP_STEP_US, &ready, NULL))
+        ;
+    return spr_proc_open_children(pid);
 }
 
 /* With the first process of a pid namespace all others end, and it after them. Where there is none
@@ -229,7 +245,7 @@ static void give_up(LocalRecord *record, const char *folder, pid_t outer_pid, in
                     const SprWait *wait)
 {
     SprWait tidy = spr_wait_to_tidy(wait, END_LIMIT_MS);
-    GArray *children = spr_proc_open_children(outer_pid);
+    GArray *children = open_last_children(outer_pid, outer, &tidy);
     for (guint i = 0; i < children->len; i++)
         kill_process(g_array_index(children, int, i));
     kill_process(outer);
