@@ -113,8 +113,9 @@ static bool wait_for_all(GArray *processes, const SprWait *wait, GError **error)
     return ok;
 }
 
-/* The children of a process that is about to be killed. It is stopped before it is asked for them: a
- * child that it makes meanwhile would be missed, and bubblewrap's waits for ever for its parent. */
+/* The children of a process that is about to be killed. It is stopped before it is asked for them:
+ * a child that it makes meanwhile would be missed, and bubblewrap's waits for ever for its parent.
+ */
 static GArray *open_last_children(pid_t pid, int process, const SprWait *wait)
 {
     gint64 until_us = spr_deadline_after(STOP_LIMIT_MS);

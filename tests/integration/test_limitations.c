@@ -303,6 +303,20 @@ Test(limitation, L35_ports_are_published_and_info_tells_where)
     ep_destroy(&box);
 }
 
+Test(limitation, L35_a_port_that_is_not_published_is_told)
+{
+    char *name = ep_format("it-internal-%d", getpid()), *body;
+    cr_assert_eq(ep_engine("POST", "/networks/create",
+                           ep_format("{\"Name\":\"%s\",\"Internal\":true}", name), &body),
+                 201, "%s", body);
+    EpBox box = ep_box(ep_format("\"ports\":{\"80\":\"0\"},\"network\":\"%s\"", name));
+    sprov_error error = SPROV_INIT(sprov_error);
+    cr_expect_eq(ep_api()->start(box.sandbox, NULL, NULL, &error), SPROV_E_UNSUPPORTED);
+    cr_expect(strstr(error.message, "ports[\"80\"]"), "%s", error.message);
+    ep_destroy(&box);
+    cr_expect_eq(ep_engine("DELETE", ep_format("/networks/%s", name), NULL, NULL), 204);
+}
+
 Test(limitation, L35_a_port_that_is_taken_is_named)
 {
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -189,6 +189,27 @@ static bool start_container(const Attempt *a, const json_t *created, DkrLife **r
     return false;
 }
 
+/* On a network that leads nowhere engines leave them out without a word. */
+static bool check_ports(const Attempt *a, const char *container, GError **error)
+{
+    json_auto_t *started = NULL;
+    if (a->options->ports.count == 0)
+        return true;
+    if (!dkr_container_inspect(a->context->client, container, a->wait, &started, error))
+        return false;
+    const json_t *published = json_object_get(json_object_get(started, "NetworkSettings"), "Ports");
+    for (size_t i = 0; i < a->options->ports.count; i++) {
+        g_autofree char *port = dkr_sandbox_options_port(a->options->ports.items[i].name);
+        if (json_array_size(json_object_get(published, port)) == 0)
+            return spr_fail(error, SPR_E_UNSUPPORTED, "option-not-applied",
+                            "the engine did not apply ports[\"%s\"]: it is not published on the "
+                            "network \"%s\", which may be an internal one; choose another",
+                            a->options->ports.items[i].name,
+                            a->options->network ? a->options->network : "default");
+    }
+    return true;
+}
+
 static bool run_container(const Attempt *a, const char *container, DkrLife **ret_life,
                           GError **error)
 {
@@ -198,7 +219,8 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
     if (start_container(a, created, &life, error)) {
-        if (!dkr_tmpfs_mode_check(a->context, a->options, life, a->wait, error))
+        if (!dkr_tmpfs_mode_check(a->context, a->options, life, a->wait, error) ||
+            !check_ports(a, container, error))
             return false;
         *ret_life = g_steal_pointer(&life);
         return true;
