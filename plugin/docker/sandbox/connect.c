@@ -207,7 +207,6 @@ bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *op
     json_auto_t *started = NULL;
     g_autoptr(DkrLife) life = NULL;
     GError *why = NULL;
-    dkr_placement_open_run(context, inspect, wait);
     gint64 since_us = g_get_monotonic_time();
     if (!dkr_container_start(context->client, container, wait, &why))
         return fail_start(why, error);
@@ -256,7 +255,7 @@ static bool check_placement(const DkrContext *context, const json_t *inspect, co
     g_autofree char *shared = g_strconcat(DKR_RESERVED_VOLUME_PREFIX, placement.program.id, NULL);
     json_array_foreach(mounts, i, mount)
     {
-        if (strcmp(text(mount, "Destination"), DKR_SUPERVISOR_BIN_DIRECTORY) != 0)
+        if (strcmp(text(mount, "Destination"), DKR_SUPERVISOR_DIRECTORY) != 0)
             continue;
         placement.volume = (char *)text(mount, "Name");
         placement.volume_is_own =

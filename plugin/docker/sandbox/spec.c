@@ -179,7 +179,7 @@ static void put_supervisor(json_t *host, const DkrSpecSupervisor *supervisor, bo
         put(host, "Tmpfs", tmpfs = json_object(), ok);
     append(mounts,
            json_pack("{s:s, s:s, s:s, s:b, s:{s:b}}", "Type", "volume", "Source",
-                     supervisor->volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY, "ReadOnly", 1,
+                     supervisor->volume, "Target", DKR_SUPERVISOR_DIRECTORY, "ReadOnly", 1,
                      "VolumeOptions", "NoCopy", 1),
            ok);
     if (supervisor->socket)
