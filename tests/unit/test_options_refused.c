@@ -220,7 +220,9 @@ Test(options, mounts_are_refused_by_path)
          "mounts[0].bindOptions.propagation: must be one of private, rprivate, shared, rshared, "
          "slave, rslave, got \"up\""},
         {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\",\"tmpfsOptions\":{\"mode\":4096}}]}",
-         "mounts[0].tmpfsOptions.mode: 4096 is out of range, must be 0 to 4095"},
+         "mounts[0].tmpfsOptions.mode: 4096 is out of range, must be 1 to 4095"},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/a\",\"tmpfsOptions\":{\"mode\":0}}]}",
+         "mounts[0].tmpfsOptions.mode: 0 is out of range, must be 1 to 4095"},
         {"{\"mounts\":[{\"type\":\"volume\",\"target\":\"/a\","
          "\"volumeOptions\":{\"subpath\":\"s\"}}]}",
          "mounts[0].source: a subpath needs the name of its volume"},

@@ -2,7 +2,7 @@
 #include "options/json.h"
 #include "sandbox/image.h"
 #include "sandbox/spec.h"
-#include "sandbox/tmpfsmode.h"
+#include "sandbox/tmpfs.h"
 #include "sandbox/warnings.h"
 
 #include <criterion/criterion.h>
@@ -75,7 +75,7 @@ Test(spec, every_option_has_its_place_in_the_body)
                 "\"PidsLimit\":6,\"Init\":false,\"ReadonlyRootfs\":false,\"CapDrop\":[],"
                 "\"CapAdd\":[\"X\"],\"SecurityOpt\":[\"s\"],"
                 "\"Ulimits\":[{\"Name\":\"n\",\"Soft\":7,\"Hard\":-1}],"
-                "\"Tmpfs\":{\"/t\":\"size=1m\"}}");
+                "\"Tmpfs\":{\"/t\":\"size=1m,mode=1777\"}}");
 }
 
 /* The bodies of tests/golden: what an engine is sent for a set of options, without what changes. */
@@ -166,6 +166,28 @@ Test(spec, the_mode_of_memory_is_the_last_of_its_options)
                 {"xmode=700", -1}};
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
         cr_expect_eq(dkr_tmpfs_mode(rows[i].options), rows[i].mode, "%s", rows[i].options);
+}
+
+Test(spec, options_of_memory_that_mean_the_same_have_one_form)
+{
+    static const struct {
+        const char *options, *sent, *normal;
+    } rows[] = {
+        {"", "mode=1777", "mode=1777"},
+        {"size=64m", "size=64m,mode=1777", "mode=1777,size=67108864"},
+        {" size=65536K ,mode=01777", " size=65536K ,mode=01777", "mode=1777,size=67108864"},
+        {"uid=5,mode=0700", "uid=5,mode=0700", "mode=700,uid=5"},
+        {"size=50%,nr_inodes=1k", "size=50%,nr_inodes=1k,mode=1777",
+         "mode=1777,nr_inodes=1024,size=50%"},
+        {"size=k,mode=x", "size=k,mode=x,mode=1777", "mode=1777,mode=x,size=k"},
+        {"size=16e,noexec", "size=16e,noexec,mode=1777", "mode=1777,noexec,size=16e"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *sent = dkr_tmpfs_with_mode(rows[i].options);
+        g_autofree char *normal = dkr_tmpfs_normal(rows[i].options);
+        cr_expect_str_eq(sent, rows[i].sent);
+        cr_expect_str_eq(normal, rows[i].normal);
+    }
 }
 
 Test(spec, options_of_a_newer_api_are_refused_by_name)

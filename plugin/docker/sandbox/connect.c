@@ -7,6 +7,7 @@
 #include "sandbox/placement.h"
 #include "sandbox/socketplan.h"
 #include "sandbox/startfail.h"
+#include "sandbox/tmpfsmode.h"
 #include "sandbox/warnings.h"
 
 #include <string.h>
@@ -198,6 +199,21 @@ static bool check_stay(const DkrContext *context, const DkrLife *life, gint64 un
            watch(context, life->container, until_us, wait, &later, error);
 }
 
+/* One that ran with the right mode before is not kept from running again. */
+static bool settle_modes(const DkrContext *context, const json_t *inspect, bool made_now,
+                         const DkrLife *life, const SprWait *wait, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    if (dkr_tmpfs_mode_settle(context, inspect, life, wait, &why))
+        return true;
+    if (!made_now && spr_error_is(why, SPR_E_UNSUPPORTED, NULL)) {
+        spr_log(&context->log, SPR_LOG_WARNING, "options", "since this start: %s", why->message);
+        return true;
+    }
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *options,
                           const json_t *inspect, bool made_now, DkrLinkSocket *socket,
                           const SprWait *wait, DkrLife **ret_life, GError **error)
@@ -219,7 +235,8 @@ bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *op
     warn(context, options, started, made_now);
     life = dkr_life_new(context, options, started, socket, wait, error);
     if (!life || (stay == STAYS_WHEN_SEEN && !check_stay(context, life, until_us, wait, error)) ||
-        (life->link && !dkr_link_settle(life->link, wait, error)))
+        (life->link && !dkr_link_settle(life->link, wait, error)) ||
+        !settle_modes(context, started, made_now, life, wait, error))
         return false;
     *ret_life = g_steal_pointer(&life);
     return true;

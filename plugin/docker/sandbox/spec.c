@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "options/json.h"
 #include "sandbox/layout.h"
+#include "sandbox/tmpfs.h"
 #include "supervised/owner.h"
 
 #include <stddef.h>
@@ -77,6 +78,18 @@ static void put_pairs(json_t *object, const char *key, const DkrPairs *pairs, bo
         put(object, key, pairs_object(pairs, ok), ok);
 }
 
+static void put_tmpfs(json_t *host, const DkrPairs *tmpfs, bool *ok)
+{
+    if (tmpfs->count == 0)
+        return;
+    json_t *object = json_object();
+    for (size_t i = 0; i < tmpfs->count; i++) {
+        g_autofree char *options = dkr_tmpfs_with_mode(tmpfs->items[i].value);
+        put_text(object, tmpfs->items[i].name, options, ok);
+    }
+    put(host, "Tmpfs", object, ok);
+}
+
 static void put_ulimits(json_t *host, const DkrUlimits *ulimits, bool *ok)
 {
     if (ulimits->count == 0)
@@ -118,7 +131,9 @@ static json_t *mount_entry(const DkrMount *mount, bool *ok)
     put_pairs(group, "Labels", &mount->labels, ok);
     put_text(group, "Propagation", mount->propagation, ok);
     put_integer(group, "SizeBytes", mount->size_bytes, ok);
-    put_integer(group, "Mode", mount->mode, ok);
+    if (mount->type == DKR_MOUNT_TMPFS)
+        put(group, "Mode", json_integer(mount->mode.is_set ? mount->mode.value : DKR_TMPFS_MODE),
+            ok);
     put_group(entry, group_keys[mount->type], group, ok);
     return entry;
 }
@@ -298,7 +313,7 @@ static json_t *host_config(const DkrSandboxOptions *o, const DkrSpecSupervisor *
     put_devices(host, o->devices, ok);
     put_gpus(host, &o->gpus, ok);
     put_text(host, "Runtime", o->runtime, ok);
-    put_pairs(host, "Tmpfs", &o->tmpfs, ok);
+    put_tmpfs(host, &o->tmpfs, ok);
     put_mounts(host, &o->mounts, ok);
     if (supervisor)
         put_supervisor(host, supervisor, ok);

@@ -8,6 +8,7 @@
 #include "options/names.h"
 #include "sandbox/layout.h"
 #include "sandbox/spec_normal.h"
+#include "sandbox/tmpfs.h"
 
 #include <string.h>
 
@@ -158,8 +159,8 @@ static void compare_tmpfs(Comparison *c, const Field *field, const json_t *sent,
     json_object_foreach((json_t *)sent, target, options)
     {
         const json_t *has = json_object_get(got, target);
-        g_autofree char *asked = dkr_normal_list(json_string_value(options));
-        g_autofree char *normal = dkr_normal_list(json_string_value(has) ?: "");
+        g_autofree char *asked = dkr_tmpfs_normal(json_string_value(options));
+        g_autofree char *normal = dkr_tmpfs_normal(json_string_value(has) ?: "");
         g_autofree char *quoted = dkr_json_quote(target);
         g_autofree char *path = g_strdup_printf("%s[%s]", field->path, quoted);
         if (!has || strcmp(asked, normal) != 0)
@@ -213,17 +214,23 @@ static const json_t *leaf(const json_t *mount, const char *group, const char *ke
     return json_object_get(group ? json_object_get(mount, group) : mount, key);
 }
 
+/* An engine names an anonymous volume, and its default propagation. */
+static bool is_left_open(const char *key, const json_t *want, const json_t *got)
+{
+    if (strcmp(key, "Mode") == 0)
+        return !want || (!got && json_integer_value(want) == DKR_TMPFS_MODE);
+    return (strcmp(key, "Source") == 0 && *json_string_value(want) == '\0') ||
+           (strcmp(key, "Propagation") == 0 && !want);
+}
+
 static void compare_mount(Comparison *c, const Field *field, const char *path, const json_t *asked,
                           const json_t *has)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(mount_leaves); i++) {
         const json_t *want = leaf(asked, mount_leaves[i].group, mount_leaves[i].key);
         const json_t *got = leaf(has, mount_leaves[i].group, mount_leaves[i].key);
-        bool is_left_open = /* an engine names an anonymous volume, and its default propagation */
-            (strcmp(mount_leaves[i].key, "Source") == 0 && *json_string_value(want) == '\0') ||
-            (strcmp(mount_leaves[i].key, "Propagation") == 0 && !want);
         g_autofree char *at = g_strdup_printf("%s.%s", path, mount_leaves[i].path);
-        if (!is_left_open && !is_same(want, got))
+        if (!is_left_open(mount_leaves[i].key, want, got) && !is_same(want, got))
             note(c, field, at, want, got);
     }
 }

@@ -1,6 +1,5 @@
 #include "sandbox/spec_normal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 char *dkr_normal_capability(const char *text)
@@ -41,20 +40,6 @@ char *dkr_normal_image(const char *text)
     const char *last = strrchr(text, '/') ?: text;
     bool has_tag = strpbrk(last, ":@") != NULL;
     return g_strconcat(prefix, text, has_tag ? "" : ":latest", NULL);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-char *dkr_normal_list(const char *text)
-{
-    g_auto(GStrv) members = g_strsplit(text, ",", -1);
-    for (char **member = members; *member; member++)
-        g_strstrip(*member);
-    qsort(members, g_strv_length(members), sizeof *members, by_text);
-    return g_strjoinv(",", members);
 }
 
 /* Each word behind a mark that no word begins with by chance: a suffix of the text that begins at
