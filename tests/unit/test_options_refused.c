@@ -356,7 +356,8 @@ Test(options, of_the_examples_of_the_schema_are_taken_or_refused_as_there)
         g_autofree char *path = g_strconcat(EXAMPLES, name, NULL);
         g_autofree char *text = NULL;
         g_autoptr(DkrSandboxOptions) options = NULL;
-        if (!g_str_has_prefix(name, "sandbox.") || strstr(name, ".template-with-")) /* by start() */
+        if (!g_str_has_prefix(name, "sandbox.") ||
+            strstr(name, ".template-with-")) /* behind this */
             continue;
         cr_assert(g_file_get_contents(path, &text, NULL, NULL));
         bool taken = dkr_sandbox_options_parse(text, &options, NULL);

@@ -159,7 +159,25 @@ sprov_status glue_build_template(sprov_provider *provider, const sprov_template_
     return glue_end(&gc, ok);
 }
 
-/* -------------------------------------------------------------------------- for a start */
+/* -------------------------------------------------------------------------- for a sandbox */
+
+static bool check_definition(const char *definition, GError **error)
+{
+    g_autoptr(DkrTemplate) parsed = NULL;
+    g_autoptr(DkrRecipe) recipe = NULL;
+    json_auto_t *repository = glue_repository_of(definition);
+    if (repository)
+        return glue_repository_check(repository, error);
+    return dkr_template_parse(definition, &parsed, error) && dkr_recipe_new(parsed, &recipe, error);
+}
+
+bool glue_template_check(const DkrSandboxOptions *options, GError **error)
+{
+    if (!options->template_json || check_definition(options->template_json, error))
+        return true;
+    g_prefix_error(error, "template: ");
+    return false;
+}
 
 static bool ask_definition(const GlueCall *gc, SprSecret **ret_definition, GError **error)
 {
