@@ -181,7 +181,7 @@ static bool check_engine(const sprov_provider *provider, const DkrEndpoint *want
                     wanted->address, opened->address);
 }
 
-bool glue_own_open_sandbox(const sprov_provider *provider, const DkrSandboxOptions *options,
+bool glue_own_open_sandbox(const sprov_provider *provider, DkrSandboxOptions *options,
                            DkrContext **ret_context, GError **error)
 {
     const DkrProviderConfig *own = options->docker_options, *base = provider->context->config;

@@ -18,8 +18,8 @@ typedef struct {
 } GlueBuild;
 
 /* Whether what a sandbox's options have as template is a definition, or a repository's options,
- * that could be built: all that can be known without asking anybody. */
-bool glue_template_check(const DkrSandboxOptions *options, GError **error);
+ * that could be built: all that can be known without asking anybody. Sets template_made. */
+bool glue_template_check(DkrSandboxOptions *options, GError **error);
 
 /* Builds it, or finds it built. *ret_id is set as soon as it is known, also when the build fails;
  * g_free() it. Both stay NULL when there is no template: a repository whose host has no access. */

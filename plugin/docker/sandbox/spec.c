@@ -7,6 +7,7 @@
 #include "supervised/owner.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Takes value, NULL when it could not be made. A lost member must not become a lost option. */
@@ -269,8 +270,9 @@ static json_t *port_binding(const char *at)
     g_autofree char *address = colon ? g_strndup(at, (gsize)(colon - at)) : g_strdup("127.0.0.1");
     gsize size = strlen(address);
     bool in_brackets = address[0] == '[';
+    g_autofree char *port = g_strdup_printf("%d", atoi(colon ? colon + 1 : at));
     return json_pack("[{s:s%, s:s}]", "HostIp", address + in_brackets, size - 2 * in_brackets,
-                     "HostPort", colon ? colon + 1 : at);
+                     "HostPort", port);
 }
 
 static void put_ports(json_t *body, json_t *host, const DkrPairs *ports, bool *ok)

@@ -16,8 +16,11 @@ char *dkr_normal_capability(const char *text);
 /* "no-new-privileges", "no-new-privileges:true" and "no-new-privileges=true" are one. */
 char *dkr_normal_security_option(const char *text);
 
-/* "source:/target", with ":ro" when it is read-only: what else stands there an engine may add. */
+/* "source:/target[:options]", without those that engines add or leave out. */
 char *dkr_normal_bind(const char *text);
+
+/* "0" is root, however it is written. */
+char *dkr_normal_user(const char *text);
 
 /* "debian" is "docker.io/library/debian:latest". */
 char *dkr_normal_image(const char *text);
