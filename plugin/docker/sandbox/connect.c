@@ -34,7 +34,21 @@ static bool is_going(const json_t *element)
     return strcmp(text(element, "State"), "removing") == 0;
 }
 
-/* *ret_found: of *ret_list, or NULL. */
+static bool fail_duplicate(const char *id, const GPtrArray *found, GError **error)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (guint i = 0; i < found->len; i++)
+        g_string_append_printf(names, "%s%.12s",
+                               i == 0               ? ""
+                               : i + 1 < found->len ? ", "
+                                                    : " and ",
+                               text(found->pdata[i], "Id"));
+    return spr_fail(error, SPR_E_CONFLICT, "duplicate-id",
+                    "%u containers carry the id \"%s\": %s; remove all but one", found->len, id,
+                    names->str);
+}
+
+/* *ret_found: of *ret_list, or NULL. One that is going counts where there is no other. */
 static bool find_listed(const DkrContext *context, const char *id, const SprWait *wait,
                         json_t **ret_list, const json_t **ret_found, GError **error)
 {
@@ -42,21 +56,22 @@ static bool find_listed(const DkrContext *context, const char *id, const SprWait
     json_auto_t *list = NULL;
     if (!dkr_container_list(context->client, label, wait, &list, error))
         return false;
-    const json_t *found = NULL;
+    g_autoptr(GPtrArray) there = g_ptr_array_new();
+    const json_t *going = NULL;
     size_t i;
     json_t *element;
     json_array_foreach(list, i, element)
     {
-        if (strcmp(text(json_object_get(element, "Labels"), DKR_LABEL_ID), id) != 0 ||
-            (found && is_going(element)))
+        if (strcmp(text(json_object_get(element, "Labels"), DKR_LABEL_ID), id) != 0)
             continue;
-        if (found && !is_going(found))
-            return spr_fail(error, SPR_E_CONFLICT, "duplicate-id",
-                            "two containers carry the id \"%s\": %.12s and %.12s; remove one", id,
-                            text(found, "Id"), text(element, "Id"));
-        found = element;
+        if (is_going(element))
+            going = element;
+        else
+            g_ptr_array_add(there, element);
     }
-    *ret_found = found;
+    if (there->len > 1)
+        return fail_duplicate(id, there, error);
+    *ret_found = there->len == 1 ? there->pdata[0] : going;
     *ret_list = g_steal_pointer(&list);
     return true;
 }
@@ -203,7 +218,8 @@ static bool settle_modes(const DkrContext *context, const json_t *inspect, bool 
                          const DkrLife *life, const SprWait *wait, GError **error)
 {
     g_autoptr(GError) why = NULL;
-    if (dkr_tmpfs_mode_settle(context, inspect, life, wait, &why))
+    if ((!made_now && dkr_tmpfs_mode_is_obeyed(context, wait)) ||
+        dkr_tmpfs_mode_settle(context, inspect, life, wait, &why))
         return true;
     if (!made_now && spr_error_is(why, SPR_E_UNSUPPORTED, NULL)) {
         spr_log(&context->log, SPR_LOG_WARNING, "options", "since this start: %s", why->message);

@@ -98,12 +98,17 @@ static bool make_directory(void *ctx, const char *option, const char *target, in
     return true;
 }
 
+bool dkr_tmpfs_mode_is_obeyed(const DkrContext *context, const SprWait *wait)
+{
+    int api_minor;
+    return !dkr_client_api_minor(context->client, wait, &api_minor, NULL) ||
+           api_minor >= OBEYING_API_MINOR;
+}
+
 void dkr_tmpfs_mode_prepare(const DkrContext *context, const json_t *inspect, const SprWait *wait)
 {
     Preparation preparation = {context, inspect, wait};
-    int api_minor;
-    if (dkr_client_api_minor(context->client, wait, &api_minor, NULL) &&
-        api_minor < OBEYING_API_MINOR)
+    if (!dkr_tmpfs_mode_is_obeyed(context, wait))
         each_memory(inspect, make_directory, &preparation);
 }
 

@@ -7,13 +7,16 @@
 
 #include "sandbox/life.h"
 
+/* Whether the engine's runtime is of a time when they did as they were told. */
+bool dkr_tmpfs_mode_is_obeyed(const DkrContext *context, const SprWait *wait);
+
 /* Before the first start on engines with such a runtime: makes the directories with the mode. What
  * does not work, as with a read-only root, dkr_tmpfs_mode_settle() sees. inspect is of the created
  * container. */
 void dkr_tmpfs_mode_prepare(const DkrContext *context, const json_t *inspect, const SprWait *wait);
 
-/* After each start: gives it the mode that it lacks. Where that can't be, SPR_E_UNSUPPORTED, reason
- * "option-not-applied", naming the option. What the sandbox's user can't see, or no program of the
- * image tells, is let pass. */
+/* After the first start, and where it is not obeyed after each: gives it the mode that it lacks.
+ * Where that can't be, SPR_E_UNSUPPORTED, reason "option-not-applied", naming the option. What the
+ * sandbox's user can't see, or no program of the image tells, is let pass. */
 bool dkr_tmpfs_mode_settle(const DkrContext *context, const json_t *inspect, const DkrLife *life,
                            const SprWait *wait, GError **error);
