@@ -5,6 +5,8 @@
 #include "sandbox/tmpfs.h"
 
 #include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
 
 static DkrSandboxOptions *parse(const char *json)
 {
@@ -323,6 +325,47 @@ Test(spec, each_option_of_a_newer_api_is_refused_below_it)
         cr_expect(dkr_spec_check_api(options, newer[i].api_minor, NULL), "%s", newer[i].options);
         cr_assert_not(dkr_spec_check_api(options, newer[i].api_minor - 1, &error));
         cr_expect(g_str_has_prefix(error->message, newer[i].message), "%s", error->message);
+    }
+}
+
+/* Notes of the API that the schema has below node, as "key 1.NN", sorted. */
+static void collect_notes(const json_t *node, const char *key, GPtrArray *notes)
+{
+    const char *name;
+    json_t *member;
+    size_t i;
+    const char *api = json_string_value(json_object_get(node, "x-api"));
+    if (api)
+        g_ptr_array_add(notes, g_strdup_printf("%s %s", key, api));
+    json_object_foreach((json_t *)node, name, member)
+    {
+        collect_notes(member, name, notes);
+    }
+    json_array_foreach((json_t *)node, i, member)
+    {
+        collect_notes(member, key, notes);
+    }
+}
+
+/* configuration.md is made of the schema. */
+Test(spec, each_note_on_the_api_in_the_schema_is_what_is_refused)
+{
+    json_auto_t *schema = json_load_file(SOURCE_DIR "/abi/schema/sandbox.json", 0, NULL);
+    g_autoptr(GPtrArray) notes = g_ptr_array_new_with_free_func(g_free);
+    cr_assert_not_null(schema);
+    collect_notes(schema, "", notes);
+    cr_assert_eq(notes->len, 2);
+    cr_expect_str_eq(notes->pdata[0], "platform 1.41");
+    cr_expect_str_eq(notes->pdata[1], "subpath 1.45");
+    for (guint i = 0; i < notes->len; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(DkrSandboxOptions) options =
+            parse(i == 0 ? "{\"platform\":\"linux/amd64\"}"
+                         : "{\"mounts\":[{\"type\":\"volume\",\"source\":\"v\",\"target\":\"/b\","
+                           "\"volumeOptions\":{\"subpath\":\"s\"}}]}");
+        int minor = atoi(strstr(notes->pdata[i], " 1.") + strlen(" 1."));
+        cr_expect(dkr_spec_check_api(options, minor, NULL));
+        cr_expect_not(dkr_spec_check_api(options, minor - 1, &error));
     }
 }
 
