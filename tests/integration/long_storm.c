@@ -1,6 +1,6 @@
 /* Mixed calls while the engine is killed and restarted, and while single requests fail at random:
  * no result is wrong, what was acknowledged is there, and nothing is left behind.
- * tests/long/storm.sh runs it. */
+ * tests/long/storm.sh runs it, and tests/long/sanitizers.sh. */
 #include "px.h"
 
 #include <criterion/criterion.h>

@@ -1,8 +1,9 @@
 #!/bin/bash
 # sanitizers.sh: the whole provider with ASan and UBSan: what needs no engine, the engine suites and
 # level 1 of the conformance suite; and with TSan, where criterion cannot run, the gate, and level 2 of
-# the conformance suite, with and without supervisor. One TAP line a suite; what a sanitizer says is in
-# build-address and build-thread, meson-logs/sprov-sanitize.txt and conformance-*.txt.
+# the conformance suite, with and without supervisor; and with either, the storm of single faults. One
+# TAP line a suite; what a sanitizer says is in build-address and build-thread,
+# meson-logs/sprov-sanitize.txt, conformance-*.txt and storm-*.txt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 : "${DOCKER_HOST:?the engine to use}"
@@ -43,12 +44,30 @@ build() {
     return 1
 }
 
+# storm SANITIZER NAME VARIABLE=VALUE...: single faults at random
+storm() {
+    local log=build-$1/meson-logs/storm-$2.txt notes=build-$1/meson-logs/storm-$2.notes result='not ok'
+    : > "$notes"
+    count=$((count + 1))
+    ! env "${@:3}" "SPROV_TEST_NOTES=$notes" timeout 5000 "build-$1/tests/integration/race_storm" \
+        'storm/of_faults_at_random' > "$log" 2>&1 || result=ok
+    echo "$result $count - $1: single faults at random, $2"
+    grep -E '^# |SUMMARY' "$log" | head -n 40 || true
+    cat "$notes"
+}
+
+storms() { # SANITIZER
+    storm "$1" auto STORM_FAULTS=50
+    storm "$1" off STORM_FAULTS=10 'STORM_OPTIONS="supervisor":"off"'
+}
+
 if build address; then
     rm -f build-address/meson-logs/sprov-sanitize.json
     # Everything takes some times as long.
     meson test -C build-address --no-rebuild --logbase sprov-sanitize -t 5 --num-processes 2 \
         > /dev/null 2>&1 || true
     report build-address address
+    storms address
 fi
 
 if build thread; then
@@ -67,5 +86,6 @@ if build thread; then
         echo "$result $count - thread: conformance $mode, $(tail -n 1 "$log")"
         grep -E '^not ok|SUMMARY' "$log" | sed 's/^/# /' || true
     done
+    storms thread
 fi
 echo "1..$count"
