@@ -168,7 +168,10 @@ Test(limitation, L16_a_stopped_sandbox_runs_the_next_command)
 Test(limitation, L16_a_sandbox_of_any_user_runs_commands_after_a_stop)
 {
     static const char *const users[] = {"\"user\":\"1000\"", "\"user\":\"nobody\"",
-                                        "\"user\":\"1000:1000\",\"transport\":\"stream\""};
+                                        "\"user\":\"1000:1000\",\"transport\":\"stream\"",
+                                        "\"user\":\"1000\",\"readonlyRootfs\":true",
+                                        "\"user\":\"1000\",\"readonlyRootfs\":true,"
+                                        "\"init\":false"};
     for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
         EpBox box = ep_box(users[i]);
         ep_start(box.sandbox);

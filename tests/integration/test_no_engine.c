@@ -12,6 +12,44 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* ------------------------------------------------------------- none that is asked */
+
+/* Whether a sandbox with the id exists is not known yet. */
+Test(no_engine, is_needed_to_refuse_a_template_that_no_engine_could_build)
+{
+    static const struct {
+        const char *definition, *says;
+    } rows[] = {
+        {"{\"operatons\":[]}", "template: a template definition can only hold \"baseImage\" and "
+                               "\"operations\", got \"operatons\", did you mean \"operations\"?"},
+        {"{\"baseimage\":\"x\"}", "did you mean \"baseImage\"?"},
+        {"{\"operations\":[{\"method\":\"runCmd\",\"arg\":[]}]}",
+         "template: operations[0] can only hold \"method\" and \"args\", got \"arg\", did you "
+         "mean \"args\"?"},
+        {"{\"operations\":[{\"method\":\"runCommand\",\"args\":[\"x\"]}]}",
+         "template: operations[0]: there is no method \"runCommand\", did you mean \"runCmd\"?"},
+        {"{\"operations\":[{\"method\":\"runCmd\",\"args\":[7]}]}",
+         "template: operations[0] runCmd: command must be a string or a list of strings, got 7"},
+        {"{\"repositry\":{}}", "did you mean \"repository\"?"},
+        {"{\"repository\":{\"reff\":\"x\"}}",
+         "template: repository: there is no option \"reff\", did you mean \"ref\"?"},
+        {"{\"repository\":{\"sha\":\"x\"}}",
+         "template: repository: sha must be a commit of 40 hex digits, got \"x\""},
+        {"{\"repository\":{\"cloneUrl\":\"ftp://x/y\"}}", "template: the repository's cloneUrl"},
+    };
+    sprov_provider *provider = ep_open_at("unix:///nowhere.sock");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sprov_sandbox *sandbox = NULL;
+        sprov_error error = SPROV_INIT(sprov_error);
+        char *options = ep_format("{\"id\":\"i\",\"template\":%s}", rows[i].definition);
+        cr_expect_eq(ep_api()->create(provider, options, NULL, &sandbox, &error),
+                     SPROV_E_INVALID_ARGUMENT, "%s", options);
+        cr_expect(strstr(error.message, rows[i].says), "%s: %s", options, error.message);
+        ep_api()->release(sandbox);
+    }
+    cr_expect_eq(ep_api()->close(provider, NULL), SPROV_OK);
+}
+
 /* -------------------------------------------------------------------------- nothing */
 
 static void check_unreachable(const char *socket, const char *says)

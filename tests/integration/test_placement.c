@@ -284,7 +284,7 @@ Test(hardened, a_fork_bomb_is_gone_after_a_timeout_every_time)
 
 /* ------------------------------------------------------------------------ the volume */
 
-/* The name of the volume behind /.sprov/bin. */
+/* The name of the volume behind /.sprov. */
 static char *volume_of(const EpBox *box)
 {
     char *record;
@@ -341,11 +341,11 @@ static void expect_filled(const char *volume)
 Test(volume, it_is_filled_again_whatever_became_of_it)
 {
     char *volume = shared_volume();
-    meddle(volume, "rm /v/*");
+    meddle(volume, "rm -r /v/*");
     expect_filled(volume);
-    meddle(volume, "truncate -s 4096 /v/sprov-supervisor");
+    meddle(volume, "truncate -s 4096 /v/bin/sprov-supervisor");
     expect_filled(volume);
-    meddle(volume, "rm /v/*; mkdir /v/sprov-supervisor.d; touch /v/else");
+    meddle(volume, "rm -r /v/*; mkdir /v/sprov-supervisor.d; touch /v/else");
     expect_filled(volume);
     cr_assert_eq(ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL), 204);
     expect_filled(volume);
@@ -374,7 +374,7 @@ Test(volume, two_hosts_that_fill_it_at_once_both_succeed)
         if (round == 0)
             cr_assert_eq(ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL), 204);
         else
-            meddle(volume, round == 1 ? "rm /v/*" : "truncate -s 10 /v/*");
+            meddle(volume, round == 1 ? "rm -r /v/*" : "truncate -s 10 /v/bin/*");
         cr_assert_eq(pipe(gate), 0);
         for (int i = 0; i < 2; i++)
             hosts[i] = host_behind(gate);

@@ -93,7 +93,7 @@ static const DkrJsonField bind_fields[] = {
 
 static const DkrJsonField tmpfs_fields[] = {
     {"sizeBytes", dkr_json_read_integer, offsetof(DkrMount, size_bytes), 1, G_MAXINT64},
-    {"mode", dkr_json_read_integer, offsetof(DkrMount, mode), .max = 07777},
+    {"mode", dkr_json_read_integer, offsetof(DkrMount, mode), 1, 07777},
     {NULL},
 };
 

@@ -7,6 +7,7 @@
 #include "options/rules.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIN_CPUS 0.01 /* the engine's */
@@ -20,11 +21,13 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
 {
     if (!options)
         return;
+    g_strfreev(options->given);
     g_free(options->id);
     g_free(options->name);
     g_free(options->image);
     g_free(options->template_id);
     g_free(options->template_json);
+    g_free(options->template_made);
     g_free(options->platform);
     g_free(options->pull_policy);
     g_strfreev(options->entrypoint);
@@ -291,6 +294,18 @@ static void fill_defaults(DkrSandboxOptions *options)
         options->auto_start.value = true;
 }
 
+static char **keys_of(json_t *object)
+{
+    g_autoptr(GStrvBuilder) keys = g_strv_builder_new();
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        g_strv_builder_add(keys, key);
+    }
+    return g_strv_builder_end(keys);
+}
+
 bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options, GError **error)
 {
     json_auto_t *object = NULL;
@@ -301,14 +316,21 @@ bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options
         !check_exclusions(options, error) || !check_ports(options, error) ||
         !check_transport(options, error) || !dkr_mounts_check_targets(options, error))
         return false;
+    options->given = keys_of(object);
     fill_defaults(options);
     *ret_options = g_steal_pointer(&options);
     return true;
 }
 
+bool dkr_sandbox_options_has(const DkrSandboxOptions *options, const char *key)
+{
+    return g_strv_contains((const char *const *)options->given, key);
+}
+
 char *dkr_sandbox_options_port(const char *key)
 {
-    return strchr(key, '/') ? g_strdup(key) : g_strconcat(key, "/tcp", NULL);
+    const char *slash = strchr(key, '/');
+    return g_strdup_printf("%d%s", atoi(key), slash ? slash : "/tcp");
 }
 
 const char *dkr_sandbox_options_workdir(const DkrSandboxOptions *options,

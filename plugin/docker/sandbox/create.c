@@ -218,9 +218,9 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
+    dkr_tmpfs_mode_prepare(a->context, created, a->wait);
     if (start_container(a, created, &life, error)) {
-        if (!dkr_tmpfs_mode_check(a->context, a->options, life, a->wait, error) ||
-            !check_ports(a, container, error))
+        if (!check_ports(a, container, error))
             return false;
         *ret_life = g_steal_pointer(&life);
         return true;

@@ -14,7 +14,7 @@
 #define LOOK_LIMIT_MS (30 * 1000)
 
 /* The volume's root as the helper has it. */
-#define ROOT DKR_SUPERVISOR_BIN_DIRECTORY
+#define ROOT DKR_SUPERVISOR_DIRECTORY
 
 static bool is_there(const DkrContext *context, const char *helper, const char *path,
                      const SprWait *wait, bool *ret_there, GError **error)
