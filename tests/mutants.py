@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOCK = ROOT / 'tests/providers/mock'
 EXPLAINED = ROOT / 'tests/mutants.equivalent'
 WANTED = 85  # per cent
+RUN_LIMIT_S = 900  # many times what the mock itself takes
 
 # A mutant kills and removes at random: it sees no process and no writable file but its own.
 CAGE = ['bwrap', '--ro-bind', '/', '/', '--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--tmpfs', '/run', '--dev', '/dev',
@@ -39,8 +40,8 @@ CHANGES = [
     ('swapped', re.compile(r' > '), ' >= '),
     ('swapped', re.compile(r' \+ '), ' - '),
     # Not behind a reason of mock_fail(): there stands the number of an engine's error, 0 without.
-    ('constant', re.compile(r'(?<![\w.\[-])(?<!", )1(?![\w.])'), '0'),
-    ('constant', re.compile(r'(?<![\w.\[-])(?<!", )0(?![\w.])'), '1'),
+    ('constant', re.compile(r'(?<![\w.\[-])(?<!", )(?<!reason, )1(?![\w.])'), '0'),
+    ('constant', re.compile(r'(?<![\w.\[-])(?<!", )(?<!reason, )0(?![\w.])'), '1'),
     ('constant', re.compile(r'\btrue\b'), 'false'),
     ('constant', re.compile(r'\bfalse\b'), 'true'),
     ('constant', re.compile(r'\bSPROV_E_[A-Z_]+\b'), 'SPROV_E_INTERNAL'),
@@ -49,9 +50,15 @@ CHANGES = [
 ]
 
 
+# Whether there is a descriptor: 0 is the host's, so only another answer to the question itself is a change.
+DESCRIPTOR = re.compile(r'(?<=[\w\]])(?:(?<=fd)|(?<=lock)|(?<=\bin)|(?<=input)|(?<=\bproc)|(?<=fds\[\d\])|(?<=ready\[stream\])) (?:<|>=) 0(?!\w)')
+
+
 def changed_outside_texts(pattern, new, line):
-    """The line with the first match replaced that is not within a text of the program."""
+    """The line with the first match replaced that is not within a text of the program, or the bound
+    of a descriptor."""
     texts = [match.span() for match in re.finditer(r'"(?:[^"\\]|\\.)*"', line)]
+    texts += [(begin - 1, end) for begin, end in (match.span() for match in DESCRIPTOR.finditer(line))]
     for match in pattern.finditer(line):
         if not any(begin < match.start() < end for begin, end in texts):
             return line[:match.start()] + match.expand(new) + line[match.end():]
@@ -126,14 +133,14 @@ class Mutant:
              '--jobs', '6', '--time-scale', '2', '--config', f'{{"host":"unix://{engine}"}}', *options],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env={**os.environ, 'TMPDIR': str(folder)})
         cut = threading.Event()
-        watch = threading.Timer(900, lambda: (cut.set(), suite.kill()))
+        watch = threading.Timer(RUN_LIMIT_S, lambda: (cut.set(), suite.kill()))
         watch.start()
         try:
             for line in suite.stdout:
                 if line.startswith(('not ok', 'Bail out!')):
                     yield line.split()[4] if line.startswith('not ok') else 'loading it'
-            if suite.wait() not in (0, 1) and not cut.is_set():
-                yield 'the end of the run'  # it took the suite with it
+            if suite.wait() not in (0, 1):  # it took the suite with it, or made it wait for every call
+                yield 'the limit of the run' if cut.is_set() else 'the end of the run'
         finally:
             suite.send_signal(signal.SIGTERM)
             watch.cancel()

@@ -39,4 +39,5 @@ extern const Case cases_process_corners[];
 extern const Case cases_stress[];
 extern const Case cases_processes[];
 extern const Case cases_process_streams[];
+extern const Case cases_process_push[];
 extern const Case case_leaks; /* run after all others */

@@ -28,6 +28,7 @@ static const Case *const areas[] = {
     cases_wire,
     cases_processes,
     cases_process_streams,
+    cases_process_push,
     cases_tree,
     cases_archive,
     cases_corners,
