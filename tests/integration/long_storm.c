@@ -142,6 +142,7 @@ static void finish(Storm *storm)
     cr_expect_eq(ep_api()->destroy(storm->box.sandbox, NULL, &error), SPROV_OK, "destroy: %s",
                  error.message);
     cr_expect_eq(ep_count(storm->box.id), 0, "a container is left");
+    cr_expect_eq(ep_count_helpers(), 0, "a helper's container is left");
     ep_leave(&storm->box);
 }
 

@@ -124,3 +124,74 @@ Test(guest, works_where_its_children_are_waited_for_by_the_host)
     pthread_join(thread, NULL);
     cr_assert_null(failed, "%s", failed);
 }
+
+/* ------------------------------------------------------------------- a host that forks */
+
+static void *run_long(void *ctx)
+{
+    EpRun *run = ((void **)ctx)[1];
+    *run =
+        ep_sh(((void **)ctx)[0],
+              "echo begun > /root/begun; while [ ! -e /root/end ]; do sleep 0.1; done; echo end");
+    return NULL;
+}
+
+static bool has_begun(void *ctx)
+{
+    EpRun run = ep_sh(ctx, "[ -e /root/begun ]");
+    return run.status == SPROV_OK && run.result.exit_code == 0;
+}
+
+/* What the child lets go of is the parent's connections and threads. 0: all was as it should be. */
+static int let_go_in_child(EpBox *box)
+{
+    sprov_error error = SPROV_INIT(sprov_error);
+    alarm(20);
+    ep_api()->release(box->sandbox);
+    return ep_api()->close(box->provider, &error) != SPROV_E_CONFLICT;
+}
+
+static void check_child(EpBox *box)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(let_go_in_child(box));
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status), "the child was ended by signal %d", WTERMSIG(status));
+    cr_expect_eq(WEXITSTATUS(status), 0, "the child may close the provider");
+}
+
+static const char *open_sockets(void)
+{
+    const char *all = "";
+    for (int fd = 0; fd < 256; fd++) {
+        char target[64] = "";
+        if (readlink(ep_format("/proc/self/fd/%d", fd), target, sizeof target - 1) > 0 &&
+            strncmp(target, "socket:", 7) == 0)
+            all = ep_format("%s%s ", all, target);
+    }
+    return all;
+}
+
+Test(guest, goes_on_when_a_child_that_it_forked_lets_go_of_everything)
+{
+    EpBox box = box_of_way();
+    EpRun run;
+    void *caller[] = {box.sandbox, &run};
+    pthread_t thread;
+    ep_start(box.sandbox);
+    ep_ask(box.sandbox, "true");
+    const char *before = open_sockets();
+    check_child(&box);
+    ep_ask(box.sandbox, "true");
+    cr_expect_str_eq(open_sockets(), before, "the child closed connections of its parent");
+    cr_assert_eq(pthread_create(&thread, NULL, run_long, caller), 0);
+    cr_assert(ep_wait_until(has_begun, box.sandbox));
+    check_child(&box);
+    ep_ask(box.sandbox, "touch /root/end");
+    pthread_join(thread, NULL);
+    cr_expect_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_expect_str_eq(run.out.data, "end\n");
+    ep_destroy(&box);
+}
