@@ -316,9 +316,9 @@ void dkr_conn_shut(DkrConn *conn)
  */
 static void reset_if_ended(const DkrConn *conn)
 {
-    const struct linger at_once = {.l_onoff = 1};
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     if (conn->ssl && SSL_get_shutdown(conn->ssl) & SSL_RECEIVED_SHUTDOWN)
-        setsockopt(conn->dial.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        connect(conn->dial.fd, &nobody, sizeof nobody);
 }
 
 void dkr_conn_free(DkrConn *conn)

@@ -304,10 +304,13 @@ void dkr_dial_heard(DkrDial *dial)
     spr_gate_leave(&dial->login);
 }
 
+/* A child that the host forked may hold the descriptor, too. */
 void dkr_dial_close(DkrDial *dial)
 {
-    if (dial->fd >= 0)
+    if (dial->fd >= 0) {
+        shutdown(dial->fd, SHUT_RDWR);
         close(dial->fd);
+    }
     if (dial->listener >= 0)
         close(dial->listener);
     spr_child_end(dial->child);
