@@ -190,7 +190,23 @@ Test(options, that_the_engine_refuses_are_named_with_their_value)
         {"\"gpus\":\"all\"", "gpus \"all\": the container "},
         {"\"volumes\":{\"bad name!\":\"/x\"}", "volumes[\"bad name!\"] \"/x\": the engine says: "},
         {"\"volumes\":{\"/tmp\":\"/x:nope\"}", "volumes[\"/tmp\"] \"/x:nope\": the engine says: "},
-        {"\"volumes\":{\"/tmp\":\"/proc\"}", "volumes[\"/tmp\"] \"/proc\": the container "},
+        {"\"volumes\":{\"/tmp\":\"/x:ro:rw\"}",
+         "volumes[\"/tmp\"] \"/x:ro:rw\": the engine says: "},
+        {"\"volumes\":{\"/tmp\":\"/x:nocopy\"}", "volumes[\"/tmp\"] \"/x:nocopy\": the engine "},
+        {"\"volumes\":{\"v\":\"/x:rslave\"}", "volumes[\"v\"] \"/x:rslave\": the engine says: "},
+        {"\"mounts\":[{\"type\":\"volume\",\"target\":\"/etc/passwd\"}]",
+         "mounts[0].target \"/etc/passwd\": the engine says: "},
+        {"\"devices\":[\"/dev/zero:/proc/x\"]", "devices[0] \"/dev/zero:/proc/x\": the container "},
+        {"\"user\":\"99999999999\"", "user \"99999999999\": the container "},
+        {"\"workingDirectory\":\"/proc/x/y\"", "workingDirectory \"/proc/x/y\": the container "},
+        {"\"ulimits\":[{\"name\":\"core\",\"soft\":0,\"hard\":0},"
+         "{\"name\":\"nofile\",\"soft\":5,\"hard\":5}]",
+         "ulimits[1].name \"nofile\": the container "},
+        {"\"ulimits\":[{\"name\":\"data\",\"soft\":1,\"hard\":1}]",
+         "ulimits[0].name \"data\": the "},
+        {"\"ports\":{\"80\":\"0\",\"81\":\"1.2.3.4:0\"}",
+         "ports[\"81\"] \"1.2.3.4:0\": the container "},
+        {"\"ports\":{\"80\":\"0\",\"81/sctp\":\"0\"}", "ports[\"81/sctp\"] \"0\": the container "},
         {"\"mounts\":[{\"type\":\"bind\",\"source\":\"/no/such\",\"target\":\"/x\"}]",
          "mounts[0].source \"/no/such\": the engine says: "},
         {"\"volumes\":{\"/dev/null/x\":\"/y\"}", "volumes[\"/dev/null/x\"] \"/y\": a part of "},
@@ -216,6 +232,12 @@ Test(options, that_the_engine_refuses_are_named_with_their_value)
                   "network \"no-such-net\": the container ");
     check_refused("\"user\":\"nobodyatall\"", SPROV_E_NOT_FOUND, "no-such-user",
                   "user \"nobodyatall\": the container ");
+    check_refused("\"command\":[\"/nope\"]", SPROV_E_NOT_READY, "main-process-ended",
+                  "command[0] \"/nope\": the sandbox's main process ended at once with code 127");
+    check_refused("\"entrypoint\":[\"/etc\"]", SPROV_E_NOT_READY, "main-process-ended",
+                  "entrypoint[0] \"/etc\": the sandbox's main process ended at once with code 126");
+    check_refused("\"pidsLimit\":1,\"command\":[\"sleep\",\"99\"]", SPROV_E_NOT_READY,
+                  "main-process-ended", "pidsLimit 1: the sandbox's main process ended at once");
 }
 
 /* An engine takes a profile where nothing of its kernel would hold anybody to it. */

@@ -62,6 +62,16 @@ Test(options, image_and_template_exclude_each_other)
                    "sandbox's own; leave one of them out");
     expect_refused("{\"ports\":{\"80\":\"1\",\"80/tcp\":\"2\"}}", SPR_E_INVALID_ARGUMENT,
                    "duplicate", "ports: 80/tcp is there twice; leave one of them out");
+    expect_refused("{\"ports\":{\"80\":\"0\",\"080/tcp\":\"0\"}}", SPR_E_INVALID_ARGUMENT,
+                   "duplicate", "ports: 80/tcp is there twice; leave one of them out");
+    expect_refused("{\"ports\":{\"80\":\"8080\",\"81\":\"127.0.0.1:08080\"}}",
+                   SPR_E_INVALID_ARGUMENT, "duplicate",
+                   "ports[\"81\"]: 127.0.0.1:8080/tcp is where ports[\"80\"] is published already; "
+                   "choose another");
+    g_autoptr(DkrSandboxOptions) others =
+        parse("{\"ports\":{\"80\":\"53\",\"80/"
+              "udp\":\"53\",\"81\":\"0.0.0.0:53\",\"82\":\"0\",\"83\":\"0\"}}");
+    cr_expect_eq(others->ports.count, 5);
     expect_refused("{\"cpus\":1,\"cpuPeriod\":1000}", SPR_E_INVALID_ARGUMENT, "mutually-exclusive",
                    "cpus and cpuQuota or cpuPeriod are mutually exclusive; leave one of them out");
 }
@@ -187,6 +197,8 @@ Test(options, of_the_wrong_type_or_range_are_refused_by_path)
          "such as \":ro\" go behind the target"},
         {"{\"tmpfs\":{\"t\":\"\"}}",
          "tmpfs.t: the target must be an absolute path in the container"},
+        {"{\"tmpfs\":{\"/proc/\":\"\"}}",
+         "tmpfs[\"/proc/\"]: the target must not be /proc, which is the kernel's"},
         {"{\"tmpfs\":{\"/x/..\":\"\"}}",
          "tmpfs[\"/x/..\"]: the target must not be the root of the container"},
     };

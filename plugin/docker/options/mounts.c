@@ -38,6 +38,8 @@ static const char *wrong_target(const char *key, const char *target)
     if (g_str_has_prefix(clean, DKR_RESERVED_DIRECTORY) &&
         strchr("/", clean[strlen(DKR_RESERVED_DIRECTORY)]))
         return "the target lies in " DKR_RESERVED_DIRECTORY ", which is the provider's own";
+    if (strcmp(clean, "/proc") == 0)
+        return "the target must not be /proc, which is the kernel's";
     return strcmp(clean, "/") == 0 ? "the target must not be the root of the container" : NULL;
 }
 

@@ -243,6 +243,32 @@ static bool check_exclusions(const DkrSandboxOptions *o, GError **error)
                    "cpus and cpuQuota or cpuPeriod are mutually exclusive", error);
 }
 
+/* "address:port/protocol" of the engine's machine; NULL: any that is free. */
+static char *published_at(const DkrPair *pair)
+{
+    g_autofree char *port = dkr_sandbox_options_port(pair->name);
+    const char *colon = strrchr(pair->value, ':');
+    int number = atoi(colon ? colon + 1 : pair->value);
+    g_autofree char *address =
+        colon ? g_strndup(pair->value, (gsize)(colon - pair->value)) : g_strdup("127.0.0.1");
+    return number == 0 ? NULL : g_strdup_printf("%s:%d%s", address, number, strchr(port, '/'));
+}
+
+static bool check_pair_of_ports(const DkrPair *first, const DkrPair *second, GError **error)
+{
+    g_autofree char *port = dkr_sandbox_options_port(second->name);
+    g_autofree char *other = dkr_sandbox_options_port(first->name);
+    g_autofree char *at = published_at(second);
+    g_autofree char *taken = published_at(first);
+    if (strcmp(port, other) == 0)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "duplicate",
+                        "ports: %s is there twice; leave one of them out", port);
+    return !at || g_strcmp0(at, taken) != 0 ||
+           spr_fail(error, SPR_E_INVALID_ARGUMENT, "duplicate",
+                    "ports[\"%s\"]: %s is where ports[\"%s\"] is published already; choose another",
+                    second->name, at, first->name);
+}
+
 /* Where the network is not the sandbox's own, an engine drops them or nothing could reach them. */
 static bool check_ports(const DkrSandboxOptions *o, GError **error)
 {
@@ -255,12 +281,9 @@ static bool check_ports(const DkrSandboxOptions *o, GError **error)
                         "sandbox's own; leave one of them out",
                         network);
     for (size_t i = 0; i < o->ports.count; i++) {
-        g_autofree char *port = dkr_sandbox_options_port(o->ports.items[i].name);
         for (size_t k = 0; k < i; k++) {
-            g_autofree char *other = dkr_sandbox_options_port(o->ports.items[k].name);
-            if (strcmp(port, other) == 0)
-                return spr_fail(error, SPR_E_INVALID_ARGUMENT, "duplicate",
-                                "ports: %s is there twice; leave one of them out", port);
+            if (!check_pair_of_ports(&o->ports.items[k], &o->ports.items[i], error))
+                return false;
         }
     }
     return true;

@@ -4,6 +4,7 @@
 #include "engine/containers.h"
 #include "engine/failure.h"
 #include "engine/images.h"
+#include "sandbox/blame.h"
 #include "sandbox/layout.h"
 #include "sandbox/placement.h"
 #include "sandbox/socketplan.h"
@@ -374,8 +375,10 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
         return false;
     g_autoptr(DkrLife) life = NULL;
     if (starts &&
-        !dkr_connect_bring_up(context, options, inspect, false, &socket, wait, &life, error))
+        !dkr_connect_bring_up(context, options, inspect, false, &socket, wait, &life, error)) {
+        dkr_blame_option(options, error);
         return false;
+    }
     life = life ? g_steal_pointer(&life)
                 : dkr_life_new(context, options, inspect, &socket, wait, error);
     if (!life || (!starts && life->link && !dkr_link_settle(life->link, wait, error)))

@@ -61,8 +61,12 @@ bool dkr_image_ensure(const DkrContext *context, const DkrSandboxOptions *option
         g_clear_pointer(&found, json_decref);
         g_autoptr(SprSecret) auth = dkr_registry_auth(image, hooks->login, hooks->ctx);
         if (!dkr_image_pull(context->client, image, platform, auth, wait, hooks->progress,
-                            hooks->ctx, error) ||
-            !dkr_image_inspect(context->client, image, wait, &found, error))
+                            hooks->ctx, error)) {
+            if (platform)
+                g_prefix_error(error, "platform \"%s\": ", platform);
+            return false;
+        }
+        if (!dkr_image_inspect(context->client, image, wait, &found, error))
             return false;
     }
     if (!dkr_platform_fits(found, platform))
