@@ -270,7 +270,7 @@ static bool write_report(const char *path, char *page)
 {
     g_autofree char *text = page;
     g_autoptr(GError) error = NULL;
-    if (!path || g_file_set_contents(path, text, -1, &error))
+    if (!path || report_write(path, text, &error))
         return true;
     fprintf(stderr, "host-sim check: %s\n", error->message);
     return false;
@@ -286,6 +286,17 @@ static bool write_reports(const Runner *runner)
     written &= write_report(setup->html, check_report_html(runs));
     written &= write_report(setup->write_profile, check_profile_of(runner->run));
     return written;
+}
+
+/* Before the run: its result would be lost behind it. */
+static bool can_write_reports(const CheckSetup *setup, GError **error)
+{
+    const char *const paths[] = {setup->json, setup->junit, setup->html, setup->write_profile};
+    for (gsize i = 0; i < G_N_ELEMENTS(paths); i++) {
+        if (paths[i] && !report_can_be_written(paths[i], error))
+            return false;
+    }
+    return true;
 }
 
 static void note_surprises(const Runner *runner)
@@ -336,11 +347,10 @@ int check_run(CheckSetup *setup)
     g_autoptr(CheckProfile) profile = NULL;
     g_autoptr(CheckHooks) hooks = NULL;
     g_autoptr(GHashTable) known = NULL;
-    if (selected->len == 0) {
-        fprintf(stderr, "host-sim check: no case is selected (host-sim check --list shows them)\n");
+    if (!check_globs(setup, selected))
         return CHECK_EXIT_NOTHING;
-    }
-    if ((setup->profile && !check_profile_load(setup->profile, &profile, &error)) ||
+    if (!can_write_reports(setup, &error) ||
+        (setup->profile && !check_profile_load(setup->profile, &profile, &error)) ||
         (setup->known && !check_known_load(setup->known, &known, &error)) ||
         (setup->hooks && !check_hooks_load(setup->hooks, &hooks, &error))) {
         fprintf(stderr, "host-sim check: %s\n", error->message);
