@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "check/orphans.h"
 #include "check/report.h"
 #include "error.h"
 
@@ -27,14 +28,17 @@ gint64 runner_limit(const Runner *runner, int patience)
 static void take_signal(Runner *runner)
 {
     struct signalfd_siginfo info;
-    if (read(runner->signals, &info, sizeof info) == sizeof info && !runner->caught)
-        runner->caught = (int)info.ssi_signo;
+    while (read(runner->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo != SIGCHLD && !runner->caught)
+            runner->caught = (int)info.ssi_signo;
+    }
 }
 
 void runner_wait(Runner *runner, Job *const *jobs, guint count)
 {
     struct pollfd fds[3 * MAX_JOBS + 1];
     guint n = 0;
+    orphans_reap(jobs, count);
     fds[n++] = (struct pollfd){.fd = runner->signals, .events = POLLIN};
     for (guint i = 0; i < count; i++) {
         fds[n++] = (struct pollfd){.fd = jobs[i]->pidfd, .events = POLLIN};
@@ -211,10 +215,15 @@ static void run_cases(Runner *runner, guint until)
     }
 }
 
+/* A case in this very process has the signals and the children of its provider to itself. */
 static bool watch_signals(Runner *runner)
 {
     sigset_t wanted;
     sigemptyset(&wanted);
+    if (!runner->setup->in_process) {
+        orphans_adopt();
+        sigaddset(&wanted, SIGCHLD);
+    }
     sigaddset(&wanted, SIGINT);
     sigaddset(&wanted, SIGTERM);
     sigaddset(&wanted, SIGHUP);
@@ -245,6 +254,15 @@ static void run_all(Runner *runner)
     if (has_leak_case)
         run_cases(runner, runner->count);
     runner_sweep_all(runner);
+}
+
+static void end_orphans(const Runner *runner)
+{
+    g_autofree char *told = runner->setup->in_process ? NULL : orphans_tell(getpid(), getpid());
+    if (!told)
+        return;
+    report_note("processes of the provider were left behind, and are ended: %s", told);
+    orphans_end();
 }
 
 /* ---- a run from its command line to its reports */
@@ -321,6 +339,7 @@ static int run_entries(Runner *runner)
     setup->stranded_ctx = runner;
     report_begin(runner->count);
     run_all(runner);
+    end_orphans(runner);
     runner->run->took_ms = g_get_monotonic_time() / 1000 - runner->begun_ms;
     remove_folder(runner);
     note_surprises(runner);
