@@ -25,6 +25,7 @@ static const Case *const areas[] = {
     cases_info,
     cases_options,
     cases_templates,
+    cases_definitions,
     cases_builds,
     cases_wire,
     cases_processes,
