@@ -25,6 +25,7 @@ extern const Case cases_concurrency[];
 extern const Case cases_info[];
 extern const Case cases_options[];
 extern const Case cases_templates[];
+extern const Case cases_definitions[];
 extern const Case cases_builds[];
 extern const Case cases_wire[];
 extern const Case cases_corners[];
