@@ -409,3 +409,52 @@ Test(no_engine, by_ssh_is_told_with_the_command_to_try)
               "%s", error.message);
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }
+
+/* -------------------------------------------------------------------- quiet connections */
+
+static void *start_there(void *ctx)
+{
+    sprov_provider *provider = ep_open_at(ep_format("tcp://127.0.0.1:%d", *(int *)ctx));
+    sprov_sandbox *sandbox = ep_create(provider, ep_new_id(), NULL);
+    sprov_error error = SPROV_INIT(sprov_error);
+    cr_expect_neq(ep_api()->start(sandbox, NULL, NULL, &error), SPROV_OK);
+    ep_api()->release(sandbox);
+    cr_expect_eq(ep_api()->close(provider, NULL), SPROV_OK);
+    return NULL;
+}
+
+/* Of this process's connections to port: how many, and how many of them ask whether the other side
+ * is still there. */
+static void count_connections(int port, int *ret_all, int *ret_asking)
+{
+    *ret_all = *ret_asking = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct sockaddr_in peer = {0};
+        socklen_t size = sizeof peer;
+        int asks = 0;
+        if (getpeername(fd, (struct sockaddr *)&peer, &size) != 0 || peer.sin_family != AF_INET ||
+            ntohs(peer.sin_port) != port)
+            continue;
+        size = sizeof asks;
+        cr_assert_eq(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &asks, &size), 0);
+        *ret_all += 1;
+        *ret_asking += asks != 0;
+    }
+}
+
+Test(no_engine, O72_a_quiet_connection_over_tcp_is_kept_and_not_half_closed)
+{
+    pthread_t thread;
+    char request[4096];
+    int all, asking, port, listener = listen_by_tcp(&port);
+    cr_assert_eq(pthread_create(&thread, NULL, start_there, &port), 0);
+    int fd = accept(listener, NULL, NULL);
+    cr_assert_gt(recv(fd, request, sizeof request, 0), 0);
+    count_connections(port, &all, &asking);
+    cr_expect(all == 1 && asking == 1, "%d, %d", all, asking);
+    struct pollfd half_closed = {.fd = fd, .events = POLLRDHUP};
+    cr_expect_eq(poll(&half_closed, 1, 0), 0);
+    close(fd);
+    close(listener);
+    pthread_join(thread, NULL);
+}

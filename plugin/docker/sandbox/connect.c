@@ -152,19 +152,15 @@ typedef enum {
 
 static Stay stay_of(const json_t *inspect)
 {
-    const char *path = text(inspect, "Path");
     json_t *args = json_object_get(inspect, "Args");
     size_t count = json_array_size(args);
     const char *last = json_string_value(json_array_get(args, count - 1)) ?: "";
     const char *before = json_string_value(json_array_get(args, count - 2)) ?: "";
-    if (strcmp(path, DKR_SUPERVISOR_PROGRAM) != 0)
-        return strcmp(path, "sleep") == 0 && count == 1 && strcmp(last, "infinity") == 0
-                   ? STAYS_FOR_SURE
-                   : STAYS_PERHAPS;
-    if (strcmp(last, "--") == 0)
+    if (dkr_life_only_stays(inspect))
         return STAYS_FOR_SURE;
-    return strcmp(before, "sleep") == 0 && strcmp(last, "infinity") == 0 ? STAYS_WHEN_SEEN
-                                                                         : STAYS_PERHAPS;
+    bool is_seen = strcmp(text(inspect, "Path"), DKR_SUPERVISOR_PROGRAM) == 0 &&
+                   strcmp(before, "sleep") == 0 && strcmp(last, "infinity") == 0;
+    return is_seen ? STAYS_WHEN_SEEN : STAYS_PERHAPS;
 }
 
 /* Until then, and what it is after that. */
