@@ -28,6 +28,7 @@ extern const Case cases_templates[];
 extern const Case cases_definitions[];
 extern const Case cases_builds[];
 extern const Case cases_wire[];
+extern const Case cases_way[];
 extern const Case cases_corners[];
 extern const Case cases_embedding[];
 extern const Case cases_outside[];

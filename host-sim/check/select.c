@@ -28,6 +28,7 @@ static const Case *const areas[] = {
     cases_definitions,
     cases_builds,
     cases_wire,
+    cases_way,
     cases_processes,
     cases_process_streams,
     cases_process_push,
