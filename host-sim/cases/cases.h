@@ -13,6 +13,7 @@ extern const Case cases_descriptors[];
 extern const Case cases_fired[];
 extern const Case cases_nulls[];
 extern const Case cases_lifecycle[];
+extern const Case cases_identity[];
 extern const Case cases_exec[];
 extern const Case cases_env[];
 extern const Case cases_streaming[];

@@ -15,6 +15,7 @@ static const Case *const areas[] = {
     cases_fired,
     cases_descriptors,
     cases_lifecycle,
+    cases_identity,
     cases_exec,
     cases_env,
     cases_streaming,
