@@ -188,6 +188,24 @@ static bool check_file(const char *path, char **ret_path, GError **error)
     return true;
 }
 
+char *hs_beside_program(const char *path)
+{
+    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+    g_autofree char *folder = program ? g_path_get_dirname(program) : g_strdup(".");
+    return g_build_filename(folder, path, NULL);
+}
+
+/* As ninja lays them out. */
+static void add_built(GPtrArray *folders)
+{
+    static const char *const built[] = {"../plugin/docker", "../plugin/local"};
+    for (gsize i = 0; i < G_N_ELEMENTS(built); i++) {
+        g_autofree char *folder = hs_beside_program(built[i]);
+        if (g_file_test(folder, G_FILE_TEST_IS_DIR))
+            g_ptr_array_add(folders, g_steal_pointer(&folder));
+    }
+}
+
 char **hs_provider_folders(void)
 {
     g_autoptr(GPtrArray) folders = g_ptr_array_new_with_free_func(g_free);
@@ -197,6 +215,7 @@ char **hs_provider_folders(void)
         if (**part)
             g_ptr_array_add(folders, g_strdup(*part));
     }
+    add_built(folders);
     g_ptr_array_add(folders, g_strdup(HS_PROVIDERS_DIR));
     g_ptr_array_add(folders, NULL);
     return (char **)g_ptr_array_free(g_steal_pointer(&folders), FALSE);

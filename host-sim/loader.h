@@ -43,8 +43,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(HsProvider, hs_provider_free)
 /* The NULL-terminated ids of all extensions that this host knows. */
 extern const char *const hs_extension_ids[];
 
-/* Where bare names are looked up: those of SANDBOX_PROVIDER_PATH, then the installed one. */
+/* Where bare names are looked up: those of SANDBOX_PROVIDER_PATH, in a build tree those of its own
+ * providers, and the installed one. */
 char **hs_provider_folders(void);
+
+/* A path that begins at the folder of this very program; free with g_free(). */
+char *hs_beside_program(const char *path);
 
 /* The file for a name, its links resolved and its permissions checked; loads nothing. */
 bool hs_provider_find(const char *name, const char *const *folders, char **ret_path,

@@ -1,6 +1,5 @@
 #include "cases/build.h"
 
-#include <jansson.h>
 #include <string.h>
 
 const char *build_definition_on(const char *base, const char *operations)
@@ -21,6 +20,18 @@ const char *build_one_step(void)
 {
     return build_definition(
         case_text("[{\"method\":\"runCmd\",\"args\":[\"echo %s > /baked\"]}]", case_token()));
+}
+
+static void keep_object(void *ctx, const char *text, size_t size)
+{
+    json_t **object = ctx;
+    *object = json_loadb(text, size, 0, NULL);
+}
+
+sprov_status build_describe(const char *definition, json_t **object)
+{
+    return case_lib()->templates->describe(case_provider(), definition, keep_object, object,
+                                           case_error());
 }
 
 sprov_status build_run(const char *definition, const sprov_call *call,

@@ -2,8 +2,10 @@
 #include "cases/cases.h"
 
 #include "check/child.h"
+#include "check/orphans.h"
 
 #include <jansson.h>
+#include <unistd.h>
 
 static void note_ours(void *ctx, const char *text, size_t size)
 {
@@ -14,6 +16,20 @@ static void note_ours(void *ctx, const char *text, size_t size)
     if (id && g_str_has_prefix(id, prefix))
         g_string_append_printf(left, " %s", id);
     json_decref(object);
+}
+
+/* The runner adopts what the cases before had as nobody's children, and this one runs alone. */
+static void no_process_is_left(void)
+{
+    g_autofree char *left = NULL;
+    gint64 begin = case_now_ms();
+    if (context.setup->in_process)
+        return;
+    do {
+        g_free(left);
+        left = orphans_tell(getppid(), getpid());
+    } while (left && case_on_time(begin, 3000) && (case_sleep(50), true));
+    CHECK_THAT(!left, "processes of the provider are left behind: %s", left);
 }
 
 static void nothing_is_left(void)
@@ -37,7 +53,10 @@ static void nothing_is_left(void)
         CHECK_STATUS(case_api()->start(sandbox, &call, NULL, case_error()), SPROV_E_NOT_FOUND);
         case_api()->release(sandbox);
     }
+    no_process_is_left();
 }
 
 const Case case_leaks = {
-    "LEK-01", 1, "core", "of the sandboxes of the whole run none is left", "7.9", nothing_is_left};
+    "LEK-01", 1,
+    "core",   "of the whole run no sandbox is left, and no process on the host's side",
+    "7.9",    nothing_is_left};

@@ -1,51 +1,21 @@
-/* Start, stop, destroy, and finding a sandbox again by its id. */
+/* Start, stop and destroy. */
 #include "cases/cases.h"
+#include "cases/life.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static sprov_start_outcome start(sprov_sandbox *sandbox)
-{
-    sprov_start_result result = SPROV_INIT(sprov_start_result);
-    CHECK_STATUS(case_api()->start(sandbox, NULL, &result, case_error()), SPROV_OK);
-    CHECK_TEXT(case_bytes(result.id), case_id(sandbox));
-    return result.outcome;
-}
-
-/* An exec with flags, of a command that would be seen. */
-static sprov_status exec_with(sprov_sandbox *sandbox, guint32 flags)
-{
-    sprov_call call = SPROV_INIT(sprov_call);
-    sprov_exec_request request = case_command("true");
-    call.flags = flags;
-    return case_exec(sandbox, &request, &call).status;
-}
-
-/* A file by way of a command, so that file calls are no part of these cases. */
-static void put(sprov_sandbox *sandbox, const char *file, const char *text)
-{
-    CHECK_INT(case_sh(sandbox, "printf %%s %s > '%s'", text, file).result.exit_code, 0);
-}
-
-static bool can_list(void)
-{
-    return case_lib()->lifecycle != NULL;
-}
 
 /* ---- start */
 
 static void starts(void)
 {
     sprov_sandbox *sandbox = case_create(NULL);
-    if (can_list()) {
+    if (life_can_list()) {
         CHECK_TEXT(case_bytes(case_describe(sandbox, "status")), "pending");
         CHECK_INT(case_count_listed(case_id(sandbox)), 0);
     }
-    CHECK_INT(start(sandbox), SPROV_START_CREATED);
+    CHECK_INT(life_start(sandbox), SPROV_START_CREATED);
     CHECK_INT(case_sh(sandbox, "true").result.exit_code, 0);
-    if (!can_list())
+    if (!life_can_list())
         return;
     CHECK_TEXT(case_bytes(case_describe(sandbox, "status")), "running");
     CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "running");
@@ -56,15 +26,15 @@ static void starts_again(void)
 {
     sprov_sandbox *sandbox = case_fresh(NULL);
     const char *token = case_token();
-    put(sandbox, "kept", token);
-    CHECK_INT(start(sandbox), SPROV_START_CONNECTED);
+    life_put(sandbox, "kept", token);
+    CHECK_INT(life_start(sandbox), SPROV_START_CONNECTED);
     CHECK_TEXT(case_sh(sandbox, "cat kept").out, token);
-    CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 1);
+    CHECK(!life_can_list() || case_count_listed(case_id(sandbox)) == 1);
 }
 
 static gpointer start_one(gpointer data)
 {
-    start(data);
+    life_start(data);
     return NULL;
 }
 
@@ -82,7 +52,7 @@ static void starts_are_shared(void)
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
     CHECK_INT(case_count_listed(id), 1);
-    put(sandbox, "one", token);
+    life_put(sandbox, "one", token);
     for (gsize i = 0; i < G_N_ELEMENTS(handles); i++)
         CHECK_TEXT(case_read(handles[i], "one"), token);
 }
@@ -90,23 +60,23 @@ static void starts_are_shared(void)
 static void starts_on_demand(void)
 {
     sprov_sandbox *sandbox = case_create(NULL);
-    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
-    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_START), SPROV_E_NOT_READY);
+    CHECK_STATUS(life_exec(sandbox, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
+    CHECK_STATUS(life_exec(sandbox, SPROV_CALL_NO_START), SPROV_E_NOT_READY);
     sprov_call call = SPROV_INIT(sprov_call);
     call.flags = SPROV_CALL_NO_CREATE;
     CHECK_STATUS(case_api()->start(sandbox, &call, NULL, case_error()), SPROV_E_NOT_FOUND);
     sprov_sandbox *manual = case_handle(case_id(sandbox), "{\"autoStart\":false}", NULL);
-    CHECK_STATUS(exec_with(manual, 0), SPROV_E_NOT_READY);
+    CHECK_STATUS(life_exec(manual, 0), SPROV_E_NOT_READY);
     CaseBytes bytes;
     CHECK_STATUS(case_try_read(manual, "/etc/passwd", &bytes), SPROV_E_NOT_READY);
-    CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 0);
-    CHECK_STATUS(exec_with(sandbox, 0), SPROV_OK);
-    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_START | SPROV_CALL_NO_CREATE), SPROV_OK);
+    CHECK(!life_can_list() || case_count_listed(case_id(sandbox)) == 0);
+    CHECK_STATUS(life_exec(sandbox, 0), SPROV_OK);
+    CHECK_STATUS(life_exec(sandbox, SPROV_CALL_NO_START | SPROV_CALL_NO_CREATE), SPROV_OK);
     /* It runs, so handles that never started it need not start it either. */
     sprov_sandbox *second = case_handle(case_id(sandbox), NULL, NULL);
-    CHECK_STATUS(exec_with(second, SPROV_CALL_NO_START), SPROV_OK);
-    CHECK_STATUS(exec_with(manual, 0), SPROV_OK);
-    CHECK(!can_list() || case_count_listed(case_id(sandbox)) == 1);
+    CHECK_STATUS(life_exec(second, SPROV_CALL_NO_START), SPROV_OK);
+    CHECK_STATUS(life_exec(manual, 0), SPROV_OK);
+    CHECK(!life_can_list() || case_count_listed(case_id(sandbox)) == 1);
 }
 
 static void cancelled_start_does_nothing(void)
@@ -117,8 +87,8 @@ static void cancelled_start_does_nothing(void)
     sprov_call call = SPROV_INIT(sprov_call);
     call.cancel = &token->cancel;
     CHECK_STATUS(case_api()->start(sandbox, &call, NULL, case_error()), SPROV_E_CANCELLED);
-    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
-    CHECK_INT(start(sandbox), SPROV_START_CREATED);
+    CHECK_STATUS(life_exec(sandbox, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
+    CHECK_INT(life_start(sandbox), SPROV_START_CREATED);
 }
 
 static void bad_image_is_named(void)
@@ -131,7 +101,7 @@ static void bad_image_is_named(void)
                "start() with a missing image answered %d", status);
     CHECK_THAT(strstr(case_last_error()->message, name) != NULL, "the image is not named: %s",
                case_last_error()->message);
-    CHECK(!can_list() || case_count_listed(case_id(bad)) == 0);
+    CHECK(!life_can_list() || case_count_listed(case_id(bad)) == 0);
     case_destroy(bad);
     sprov_sandbox *good = case_fresh(NULL);
     CHECK_INT(case_sh(good, "true").result.exit_code, 0);
@@ -139,32 +109,27 @@ static void bad_image_is_named(void)
 
 /* ---- stop */
 
-static void stop(sprov_sandbox *sandbox)
-{
-    CHECK_STATUS(case_lib()->lifecycle->stop(sandbox, NULL, case_error()), SPROV_OK);
-}
-
 static gpointer stop_one(gpointer data)
 {
-    stop(data);
+    life_stop(data);
     return NULL;
 }
 
 static void stops(void)
 {
     sprov_sandbox *sandbox = case_create(NULL);
-    stop(sandbox); /* never created: success */
+    life_stop(sandbox); /* never created: success */
     CHECK_INT(case_count_listed(case_id(sandbox)), 0);
-    start(sandbox);
+    life_start(sandbox);
     GThread *threads[3];
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         threads[i] = case_thread(stop_one, sandbox);
     for (gsize i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
     CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "stopped");
-    stop(sandbox);
+    life_stop(sandbox);
     CHECK_INT(case_count_listed(case_id(sandbox)), 1);
-    CHECK_STATUS(exec_with(sandbox, SPROV_CALL_NO_START), SPROV_E_NOT_READY);
+    CHECK_STATUS(life_exec(sandbox, SPROV_CALL_NO_START), SPROV_E_NOT_READY);
 }
 
 static void stop_keeps_files(void)
@@ -173,9 +138,9 @@ static void stop_keeps_files(void)
     const char *file = case_text("%s/kept", case_folder(sandbox));
     for (int i = 0; i < 3; i++) {
         const char *token = case_token();
-        put(sandbox, file, token);
-        stop(sandbox);
-        CHECK_INT(start(sandbox), SPROV_START_CONNECTED);
+        life_put(sandbox, file, token);
+        life_stop(sandbox);
+        CHECK_INT(life_start(sandbox), SPROV_START_CONNECTED);
         CHECK_TEXT(case_sh(sandbox, "cat '%s'", file).out, token);
     }
 }
@@ -186,16 +151,16 @@ static void calls_start_what_was_stopped(void)
     const char *token = case_token();
     const char *file = case_text("%s/kept", case_folder(sandbox));
     case_write(sandbox, file, case_bytes(token), 0);
-    stop(sandbox);
+    life_stop(sandbox);
     CHECK_TEXT(case_read(sandbox, file), token);
     CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "running");
-    stop(sandbox);
+    life_stop(sandbox);
     case_write(sandbox, file, case_bytes("again"), 0);
-    stop(sandbox);
+    life_stop(sandbox);
     CHECK_TEXT(case_sh(sandbox, "cat '%s'", file).out, "again");
-    stop(sandbox);
+    life_stop(sandbox);
     sprov_sandbox *manual = case_handle(case_id(sandbox), "{\"autoStart\":false}", NULL);
-    CHECK_STATUS(exec_with(manual, 0), SPROV_E_NOT_READY);
+    CHECK_STATUS(life_exec(manual, 0), SPROV_E_NOT_READY);
     CHECK_TEXT(case_bytes(case_info(sandbox, "status")), "stopped");
 }
 
@@ -215,7 +180,7 @@ static void stop_ends_running_commands(void)
     sprov_sandbox *sandbox = case_fresh(NULL);
     GThread *thread = case_thread(run_long, sandbox);
     CHECK(case_eventually(sandbox, 5000, "test -f begun"));
-    stop(sandbox);
+    life_stop(sandbox);
     g_thread_join(thread);
     CHECK_INT(case_sh(sandbox, "true").result.exit_code, 0);
 }
@@ -226,13 +191,13 @@ static void destroys(void)
 {
     sprov_sandbox *sandbox = case_fresh(NULL);
     const char *id = case_id(sandbox);
-    put(sandbox, "old", "old");
+    life_put(sandbox, "old", "old");
     case_destroy(sandbox);
-    CHECK(!can_list() || case_count_listed(id) == 0);
+    CHECK(!life_can_list() || case_count_listed(id) == 0);
     sprov_sandbox *next = case_handle(id, NULL, NULL);
-    CHECK_STATUS(exec_with(next, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
+    CHECK_STATUS(life_exec(next, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
     /* A new life with the same id knows nothing of the old one. */
-    CHECK_INT(start(next), SPROV_START_CREATED);
+    CHECK_INT(life_start(next), SPROV_START_CREATED);
     CHECK_TEXT(case_sh(next, "cat old 2> /dev/null; echo none").out, "none\n");
     CHECK_STATUS(case_api()->destroy(next, NULL, case_error()), SPROV_OK);
 }
@@ -259,7 +224,7 @@ static void destroys_twice(void)
     sprov_sandbox *other = case_fresh(NULL);
     sprov_sandbox *second = case_handle(case_id(other), NULL, NULL);
     case_destroy(second);
-    CHECK(!can_list() || case_count_listed(case_id(other)) == 0);
+    CHECK(!life_can_list() || case_count_listed(case_id(other)) == 0);
     CHECK_STATUS(case_api()->destroy(other, NULL, case_error()), SPROV_OK);
 }
 
@@ -276,7 +241,7 @@ static void destroy_is_final(void)
     CaseBytes bytes;
     CHECK_STATUS(case_api()->start(sandbox, NULL, NULL, case_error()), not_ready);
     CHECK_REASON("destroyed");
-    CHECK_STATUS(exec_with(sandbox, 0), not_ready);
+    CHECK_STATUS(life_exec(sandbox, 0), not_ready);
     CHECK_REASON("destroyed");
     CHECK_STATUS(case_try_read(sandbox, "/etc/passwd", &bytes), not_ready);
     CHECK_REASON("destroyed");
@@ -328,7 +293,7 @@ static void destroy_ends_running_calls(void)
     CHECK(case_eventually(sandbox, 5000, "test -f begun"));
     case_destroy(sandbox);
     g_thread_join(exec);
-    CHECK_STATUS(exec_with(sandbox, 0), SPROV_E_NOT_READY);
+    CHECK_STATUS(life_exec(sandbox, 0), SPROV_E_NOT_READY);
 }
 
 static void destroy_ends_running_writes(void)
@@ -354,7 +319,7 @@ static void has_its_working_directory(void)
     CHECK_INT(ran.result.exit_code, 0);
     const char *usual = case_text("%.*s", (int)ran.out.size, ran.out.data);
     CHECK(usual[0] == '/');
-    if (can_list())
+    if (life_can_list())
         CHECK_TEXT(case_bytes(case_describe(sandbox, "workingDirectory")), usual);
     const char *own = case_text("%s/%s dir", usual, case_token());
     const char *id = case_id(sandbox);
@@ -362,106 +327,9 @@ static void has_its_working_directory(void)
     sprov_sandbox *other = case_handle(id, case_text("{\"workingDirectory\":\"%s\"}", own), NULL);
     case_start(other);
     CHECK_TEXT(case_sh(other, "pwd").out, case_text("%s\n", own));
-    if (can_list())
+    if (life_can_list())
         CHECK_TEXT(case_bytes(case_describe(other, "workingDirectory")), own);
     CHECK_STATUS(case_api()->destroy(other, NULL, case_error()), SPROV_OK);
-}
-
-/* ---- reconnection */
-
-static void reconnects(void)
-{
-    sprov_sandbox *first = case_fresh(NULL);
-    const char *token = case_token();
-    put(first, "kept", token);
-    sprov_sandbox *second = case_handle(case_id(first), NULL, case_open(NULL, case_config()));
-    CHECK_INT(start(second), SPROV_START_CONNECTED);
-    CHECK_TEXT(case_sh(second, "cat kept").out, token);
-    CHECK(!can_list() || case_count_listed(case_id(first)) == 1);
-    /* What one makes is there for the other, who had missed it. */
-    CaseBytes bytes;
-    CHECK_STATUS(case_try_read(second, "later", &bytes), SPROV_E_NOT_FOUND);
-    put(first, "later", token);
-    CHECK_TEXT(case_read(second, "later"), token);
-    case_release(second);
-    CHECK_TEXT(case_sh(first, "cat kept").out, token);
-}
-
-static void reconnects_to_a_stopped_one(void)
-{
-    sprov_sandbox *first = case_fresh(NULL);
-    put(first, "kept", "kept");
-    stop(first);
-    sprov_sandbox *second = case_handle(case_id(first), NULL, NULL);
-    CHECK_INT(start(second), SPROV_START_CONNECTED);
-    CHECK_TEXT(case_sh(second, "cat kept").out, "kept");
-}
-
-static void survives_its_host(void)
-{
-    const char *id = case_new_id();
-    const char *token = case_token();
-    pid_t pid = fork(); /* before the provider is opened here */
-    if (pid == 0) {
-        sprov_sandbox *sandbox = case_handle(id, NULL, NULL);
-        case_start(sandbox);
-        put(sandbox, "kept", token);
-        raise(SIGKILL);
-    }
-    int status = 0;
-    CHECK_INT(waitpid(pid, &status, 0), pid);
-    CHECK(WIFSIGNALED(status));
-    sprov_sandbox *sandbox = case_handle(id, NULL, NULL);
-    CHECK_INT(start(sandbox), SPROV_START_CONNECTED);
-    CHECK_TEXT(case_sh(sandbox, "cat kept").out, token);
-}
-
-static void ids_do_not_match_each_other(void)
-{
-    const char *id = case_new_id();
-    sprov_sandbox *one = case_handle(id, NULL, NULL);
-    case_start(one);
-    put(one, "whose", "one");
-    sprov_sandbox *two = case_handle(case_text("%s1", id), NULL, NULL);
-    CHECK_STATUS(exec_with(two, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
-    CHECK_INT(start(two), SPROV_START_CREATED);
-    CHECK_TEXT(case_sh(two, "cat whose 2> /dev/null; echo none").out, "none\n");
-    sprov_sandbox *three = case_handle(case_text("%.*s", (int)strlen(id) - 1, id), NULL, NULL);
-    CHECK_STATUS(exec_with(three, SPROV_CALL_NO_CREATE), SPROV_E_NOT_FOUND);
-}
-
-static void odd_ids_work(void)
-{
-    const char *token = case_token();
-    g_autofree char *padding = g_strnfill(200, 'n');
-    const char *const ids[] = {
-        case_text("-%s \"quoted\" 'so' \\ $HOME {}", token),
-        case_text("%s/é–日本語:😀", token),
-        case_text("%s-%s", token, padding),
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(ids); i++) {
-        sprov_sandbox *sandbox = case_handle(ids[i], NULL, NULL);
-        CHECK_INT(start(sandbox), SPROV_START_CREATED);
-        sprov_sandbox *again = case_handle(ids[i], NULL, NULL);
-        CHECK_INT(start(again), SPROV_START_CONNECTED);
-        CHECK(!can_list() || case_count_listed(ids[i]) == 1);
-        case_destroy(sandbox);
-        CHECK(!can_list() || case_count_listed(ids[i]) == 0);
-    }
-}
-
-static void makes_ids(void)
-{
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
-    for (int i = 0; i < 50; i++) {
-        sprov_sandbox *sandbox = NULL;
-        CHECK_STATUS(case_api()->create(case_provider(), case_options(NULL, NULL), NULL, &sandbox,
-                                        case_error()),
-                     SPROV_OK);
-        const char *id = case_describe(sandbox, "id");
-        case_api()->release(sandbox);
-        CHECK_THAT(id[0] && g_hash_table_add(seen, (char *)id), "id \"%s\" was made twice", id);
-    }
 }
 
 const Case cases_lifecycle[] = {
@@ -494,16 +362,5 @@ const Case cases_lifecycle[] = {
      "5.3", cancelled_start_does_nothing},
     {"LIF-24", 1, "core", "the working directory is made and is where commands run", "7.2",
      has_its_working_directory},
-    {"REC-01", 1, "core", "a new handle with the same id connects to the same sandbox", "7.3",
-     reconnects},
-    {"REC-02", 2, "lifecycle", "a new handle starts a stopped sandbox again", "7.4",
-     reconnects_to_a_stopped_one},
-    {"REC-03", 2, "core", "a sandbox survives its host and is found by another", "7.3",
-     survives_its_host},
-    {"REC-04", 2, "core", "an id never matches a longer or shorter one", "7.3",
-     ids_do_not_match_each_other},
-    {"REC-06", 2, "core", "ids with quotes, spaces, other alphabets or 200 characters work", "7.3",
-     odd_ids_work},
-    {"REC-10", 2, "lifecycle", "ids that the provider makes differ", "7.3", makes_ids},
     {0},
 };

@@ -183,6 +183,39 @@ static void ends_are_listed(void)
     }
 }
 
+static void a_deadline_without_a_grace_sends_no_term(void)
+{
+    const char *folder = case_folder(case_shared());
+    sprov_spawn_request request = process_request(
+        "cd '%s'; for i in 1 2 3 4 5 6; do sh -c 'trap \"echo $0 >>told\" TERM; : >ready.$0; "
+        "sleep 300 & wait' $i & done; wait",
+        folder);
+    process_exec(&request)->run_timeout_ms = case_within(1000);
+    sprov_process *process = process_start(case_shared(), &request);
+    sprov_exec_result result = process_wait(process);
+    CHECK_INT(result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED);
+    CHECK_TEXT(case_sh(case_shared(), "cd '%s'; cat told; ls ready.*", folder).out,
+               "ready.1\nready.2\nready.3\nready.4\nready.5\nready.6\n");
+    process_forget(process);
+}
+
+/* As in TMO-16, of a process that outlives its call. */
+static void the_term_of_a_deadline_reaches_the_tree(void)
+{
+    const char *folder = case_folder(case_shared());
+    sprov_spawn_request request = process_request(
+        "cd '%s'; trap : TERM; sh -c 'sh -c \"trap \\\"echo bye >deep; exit\\\" TERM; : >ready; "
+        "while :; do sleep 0.1; done\" & wait' & until [ -e deep ]; do sleep 0.1; done",
+        folder);
+    process_exec(&request)->run_timeout_ms = case_within(1000);
+    process_exec(&request)->grace_ms = 10000;
+    sprov_process *process = process_start(case_shared(), &request);
+    sprov_exec_result result = process_wait(process);
+    CHECK_INT(result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED);
+    CHECK_TEXT(case_read(case_shared(), case_text("%s/deep", folder)), "bye\n");
+    process_forget(process);
+}
+
 static const char *count_inside(sprov_sandbox *sandbox)
 {
     Ran ran =
@@ -222,6 +255,10 @@ const Case cases_process_corners[] = {
      signals_cost_nothing, 2},
     {"PRC-36", 2, "proc", "list tells that a process was killed, as wait does", "9.9",
      ends_are_listed},
+    {"PRC-38", 2, "proc", "a deadline without a grace kills at once, and sends no TERM before",
+     "8.7", a_deadline_without_a_grace_sends_no_term},
+    {"PRC-39", 2, "proc", "the TERM of a grace reaches the whole tree of a spawned process", "8.7",
+     the_term_of_a_deadline_reaches_the_tree},
     {"STD-09", 3, "proc", "data of two threads is not mixed within a call", "9.1",
      messages_are_not_mixed},
     {"PRC-17", 3, "proc", "processes that have ended leave no file and no process", "9.1",

@@ -83,18 +83,10 @@ static const struct {
      "RUN npm install jest\n", "a8cb8f0ca4f610a28b510cac", NULL},
 };
 
-static void keep_object(void *ctx, const char *text, size_t size)
-{
-    json_t **object = ctx;
-    *object = json_loadb(text, size, 0, NULL);
-}
-
 static json_t *describe(const char *definition)
 {
     json_t *object = NULL;
-    CHECK_STATUS(case_lib()->templates->describe(case_provider(), definition, keep_object, &object,
-                                                 case_error()),
-                 SPROV_OK);
+    CHECK_STATUS(build_describe(definition, &object), SPROV_OK);
     CHECK(json_is_object(object));
     return object;
 }
@@ -209,9 +201,8 @@ static void wrong_definitions_are_named(void)
     };
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
         json_t *object = NULL;
-        sprov_status status = case_lib()->templates->describe(
-            case_provider(), build_definition_on("debian", wrong[i].operations), keep_object,
-            &object, case_error());
+        sprov_status status =
+            build_describe(build_definition_on("debian", wrong[i].operations), &object);
         /* A provider may know no safe text for some of them, and not more than that. */
         CHECK_STATUS(status, status == SPROV_E_UNSUPPORTED ? status : SPROV_E_INVALID_ARGUMENT);
         CHECK(object == NULL);

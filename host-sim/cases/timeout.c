@@ -190,6 +190,22 @@ static void grace_reaches_the_whole_tree(void)
     CHECK(ran.ms <= case_within(1000 + 3000));
 }
 
+/* Whoever waits with a trap would tell of a TERM before the KILL behind it. */
+static void without_a_grace_there_is_no_term(void)
+{
+    const char *folder = case_folder(case_shared());
+    sprov_exec_request request = case_command(
+        "cd '%s'; for i in 1 2 3 4 5 6; do sh -c 'trap \"echo $0 >>told\" TERM; : >ready.$0; "
+        "sleep 300 & wait' $i & done; wait",
+        folder);
+    request.run_timeout_ms = case_within(1000);
+    Ran ran = case_exec(case_shared(), &request, NULL);
+    CHECK_STATUS(ran.status, SPROV_OK);
+    CHECK_INT(ran.result.flags, KILLED_LATE);
+    CHECK_TEXT(case_sh(case_shared(), "cd '%s'; cat told; ls ready.*", folder).out,
+               "ready.1\nready.2\nready.3\nready.4\nready.5\nready.6\n");
+}
+
 static gpointer run_calmly(gpointer data)
 {
     const char *token = case_token();
@@ -410,6 +426,8 @@ const Case cases_timeout[] = {
      grace_lets_it_end_itself},
     {"TMO-16", 2, "core", "the TERM of a grace reaches the whole tree of a command", "8.7",
      grace_reaches_the_whole_tree},
+    {"TMO-17", 2, "core", "without a grace KILL comes at once, and no TERM before it", "8.7",
+     without_a_grace_there_is_no_term},
     {"TMO-08", 2, "core", "one deadline disturbs no other command", "8.5",
      one_deadline_disturbs_no_other},
     {"CAN-01", 1, "core", "a token ends a running command, its output is kept", "8.5",

@@ -57,6 +57,8 @@ static sprov_status make_handle(const char *id, const char *options, sprov_provi
         check_ledger_made(context.setup->ledger, context.case_id, id);
     sprov_sandbox *handle = NULL;
     sprov_status status = case_api()->create(provider, options, NULL, &handle, case_error());
+    if (status != SPROV_OK && !is_shared) /* which made nothing */
+        check_ledger_gone(context.setup->ledger, context.case_id, id);
     if (status != SPROV_OK)
         return status;
     CaseSandbox *sandbox = g_new0(CaseSandbox, 1);
@@ -89,10 +91,7 @@ sprov_sandbox *case_create(const char *more)
 sprov_status case_try_create(const char *more, sprov_sandbox **ret_sandbox)
 {
     const char *id = case_new_id();
-    sprov_status status = make_handle(id, case_options(id, more), case_provider(), ret_sandbox);
-    if (status != SPROV_OK)
-        check_ledger_gone(context.setup->ledger, context.case_id, id);
-    return status;
+    return make_handle(id, case_options(id, more), case_provider(), ret_sandbox);
 }
 
 sprov_sandbox *case_fresh(const char *more)

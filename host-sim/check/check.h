@@ -17,7 +17,7 @@ typedef struct {
     const char *config;   /* JSON object or NULL */
     const char *options;  /* JSON object or NULL */
     int level;
-    char **include, **exclude; /* globs on ids, or NULL */
+    char **include, **exclude; /* globs of fnmatch() on ids, or NULL */
     guint32 seed;
     guint32 shuffle; /* seed of the order, or 0 for that of the tables */
     double time_scale;
@@ -69,6 +69,8 @@ int check_run_one(const CheckSetup *setup);
 
 /* ---- select.c: the cases by area */
 
+/* False, with a line about it, when nothing is selected, or a glob selects nothing. */
+bool check_globs(const CheckSetup *setup, const GPtrArray *selected);
 /* The selected cases, in the order of the tables, the one that looks for leaks last. */
 GPtrArray *check_select(const CheckSetup *setup);
 const Case *check_find(const char *id);

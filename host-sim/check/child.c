@@ -104,8 +104,38 @@ static void tell_facts(void)
         context.lib->provider->info(case_provider(), NULL, take_facts, NULL, case_error());
 }
 
+static void end_refused(const char *option, const char *value, sprov_status status)
+{
+    if (status != SPROV_E_INVALID_ARGUMENT && status != SPROV_E_UNSUPPORTED)
+        return;
+    child_record("unusable", "the provider refuses %s%s: %s", value ? "" : "to do without ", option,
+                 case_last_error()->message);
+    child_fail("%s: %s", option, case_last_error()->message);
+}
+
+/* What was given for every case: with a wrong one each would fail, and tell nothing. */
+static void check_given(void)
+{
+    const CheckSetup *setup = context.setup;
+    sprov_provider *provider = NULL;
+    sprov_sandbox *sandbox = NULL;
+    sprov_status status = case_api()->open(&context.host, setup->config, &provider, case_error());
+    if (status != SPROV_OK) {
+        end_refused("--config", setup->config, status);
+        return;
+    }
+    status = case_api()->create(provider, case_options(case_shared_id(), NULL), NULL, &sandbox,
+                                case_error());
+    if (status != SPROV_OK)
+        end_refused("--options", setup->options, status);
+    else
+        case_api()->release(sandbox);
+    case_api()->close(provider, case_error());
+}
+
 static void errand_prepare(void)
 {
+    check_given();
     tell_facts();
     gint64 begin = case_now_ms();
     sprov_sandbox *sandbox = case_shared();
@@ -226,7 +256,7 @@ int check_run_one(const CheckSetup *setup)
         return CHECK_EXIT_USAGE;
     g_autoptr(GError) error = NULL;
     if (!hs_provider_load(setup->provider, &context.lib, &error)) {
-        child_record("unloadable", "%s", error->message);
+        child_record("unusable", "%s", error->message);
         child_fail("%s", error->message);
     }
     if (setup->repeat > 1)

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "check/report.h"
 #include "check/run.h"
 
 int check_compare(char **paths, const char *html)
@@ -17,7 +18,7 @@ int check_compare(char **paths, const char *html)
         g_ptr_array_add(runs, run);
     }
     g_autofree char *page = check_report_html(runs);
-    if (g_file_set_contents(html, page, -1, &error))
+    if (report_write(html, page, &error))
         return CHECK_EXIT_PASSED;
     fprintf(stderr, "host-sim check: %s\n", error->message);
     return CHECK_EXIT_FAILED;

@@ -128,21 +128,21 @@ bool runner_prepare(Runner *runner)
     check_ledger_made(setup->ledger, CHECK_SHARED, shared_id);
     if (!run_errand(runner, CHECK_PREPARE, NULL, prepare_limit(runner), &job))
         return false;
-    g_autofree char *unloadable = job_record(&job, "unloadable");
+    g_autofree char *unusable = job_record(&job, "unusable");
     add_provider(runner, &job);
-    if (!take_calibration(runner, &job) && !unloadable) {
+    if (!take_calibration(runner, &job) && !unusable) {
         note_seed(runner, "");
         report_note("no shared sandbox, cases that need it will fail: %s: %s",
                     job_verdict_name(job.verdict), job.message);
         setup->shared_id = NULL;
     }
     job_clear(&job);
-    if (unloadable) {
+    if (unusable) {
         check_ledger_gone(setup->ledger, CHECK_SHARED, shared_id);
-        report_bail_out(unloadable);
+        report_bail_out(unusable);
         runner->run->failed++;
     }
-    return !unloadable;
+    return !unusable;
 }
 
 /* ---- gates */

@@ -262,7 +262,7 @@ void job_judge(Job *job, int status)
         job->verdict = JOB_TIMEOUT;
         job->message = g_strdup_printf("not over after %" G_GINT64_FORMAT
                                        " ms, its limit is %" G_GINT64_FORMAT,
-                                       job->took_ms, job->limit_ms);
+                                       job->took_ms - job->limit_from_ms, job->limit_ms);
     } else if (!done || !ended_well) {
         job->verdict = JOB_CRASH;
         job->message = describe_end(status, done != NULL);
@@ -285,8 +285,15 @@ void job_judge(Job *job, int status)
 
 static bool is_past_limit(const Job *job)
 {
-    return job->took_ms > job->limit_ms &&
-           (double)job->took_ms > (double)job->limit_ms * check_load_since(&job->load);
+    gint64 took_ms = job->took_ms - job->limit_from_ms;
+    return took_ms > job->limit_ms &&
+           (double)took_ms > (double)job->limit_ms * check_load_since(&job->load);
+}
+
+void job_restart_limit(Job *job)
+{
+    job->limit_from_ms = job->took_ms;
+    job->load = check_load_now();
 }
 
 bool job_step(Job *job)

@@ -36,8 +36,9 @@ typedef struct Job {
     const char *run; /* word that its records begin with, or NULL */
     int pidfd;
     int records_fd, output_fd; /* non-blocking */
-    gint64 started_ms, limit_ms, took_ms;
-    CheckLoad load; /* when it was started: under load the limit is further */
+    gint64 started_ms, took_ms;
+    gint64 limit_ms, limit_from_ms; /* of what took_ms counts: so long, from then on */
+    CheckLoad load;                 /* at the beginning of the limit: under load it is further */
     bool timed_out;
     GString *records;
     GString *output; /* the newest of it */
@@ -53,6 +54,9 @@ bool job_start(Job *job, const CheckSetup *setup, const char *run_one, const cha
 
 /* The same with any arguments of this program, in a process of its own. */
 bool job_spawn(Job *job, char **argv, gint64 limit_ms, GError **error);
+
+/* Gives it the time of its limit from now on, again. */
+void job_restart_limit(Job *job);
 
 /* Reads what there is; true once the child has ended, and then the verdict stands. */
 bool job_step(Job *job);

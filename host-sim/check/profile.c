@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "loader.h"
 
 /* ---- profiles */
 
@@ -76,12 +77,24 @@ static bool take(CheckProfile *profile, json_t *root, const char *path, GError *
            take_skips(profile, json_object_get(root, "skips"), path, error);
 }
 
-bool check_profile_load(const char *name, CheckProfile **ret_profile, GError **error)
+/* Of one that ships with host-sim: in its build tree, in a tree that was moved, as installed. */
+static char *path_of_name(const char *name)
 {
     g_autofree char *file = g_strdup_printf("%s.json", name);
-    g_autofree char *installed = g_build_filename(HS_PROFILES_DIR, file, NULL);
+    const char *const folders[] = {"profiles", "../share/sandbox-provider/profiles"};
+    for (gsize i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *inside = g_build_filename(folders[i], file, NULL);
+        g_autofree char *path = hs_beside_program(inside);
+        if (g_file_test(path, G_FILE_TEST_EXISTS))
+            return g_steal_pointer(&path);
+    }
+    return g_build_filename(HS_PROFILES_DIR, file, NULL);
+}
+
+bool check_profile_load(const char *name, CheckProfile **ret_profile, GError **error)
+{
     bool is_name = !strchr(name, '/') && !g_file_test(name, G_FILE_TEST_EXISTS);
-    const char *path = is_name ? installed : name;
+    g_autofree char *path = is_name ? path_of_name(name) : g_strdup(name);
     json_error_t wrong;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &wrong);
     if (!json_is_object(root)) {

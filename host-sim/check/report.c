@@ -1,7 +1,10 @@
 #include "check/report.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "error.h"
 
@@ -98,4 +101,46 @@ void report_end(const CheckRun *run)
 {
     printf("%d passed, %d failed, %d skipped\n", run->passed, run->failed, run->skipped);
     fflush(stdout);
+}
+
+/* ---- files */
+
+/* A device, a pipe or a link, which a new file must not replace. */
+static bool is_special(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static bool fail_file(const char *path, GError **error)
+{
+    return hs_fail(error, HS_USAGE, "the report %s cannot be written: %s", path, g_strerror(errno));
+}
+
+bool report_write(const char *path, const char *page, GError **error)
+{
+    if (!is_special(path))
+        return g_file_set_contents(path, page, -1, error);
+    FILE *file = fopen(path, "we");
+    bool is_written = file && fputs(page, file) >= 0;
+    if (file && fclose(file) != 0)
+        is_written = false;
+    return is_written || fail_file(path, error);
+}
+
+bool report_can_be_written(const char *path, GError **error)
+{
+    if (is_special(path))
+        return access(path, W_OK) == 0 || fail_file(path, error);
+    if (g_file_test(path, G_FILE_TEST_IS_DIR)) {
+        errno = EISDIR;
+        return fail_file(path, error);
+    }
+    g_autofree char *beside = g_strconcat(path, ".XXXXXX", NULL); /* as it will be made */
+    int fd = g_mkstemp(beside);
+    if (fd < 0)
+        return fail_file(path, error);
+    close(fd);
+    unlink(beside);
+    return true;
 }

@@ -13,3 +13,8 @@ void report_note(const char *format, ...) G_GNUC_PRINTF(1, 2);
 void report_bail_out(const char *why);
 void report_case(guint number, const CheckResult *result);
 void report_end(const CheckRun *run);
+
+/* A page in a file: replaced at once, or written to where it is a device or a link. */
+bool report_write(const char *path, const char *page, GError **error);
+/* Whether that can be done; leaves nothing. */
+bool report_can_be_written(const char *path, GError **error);

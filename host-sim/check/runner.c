@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "check/orphans.h"
 #include "check/report.h"
 #include "error.h"
 
@@ -27,14 +28,17 @@ gint64 runner_limit(const Runner *runner, int patience)
 static void take_signal(Runner *runner)
 {
     struct signalfd_siginfo info;
-    if (read(runner->signals, &info, sizeof info) == sizeof info && !runner->caught)
-        runner->caught = (int)info.ssi_signo;
+    while (read(runner->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo != SIGCHLD && !runner->caught)
+            runner->caught = (int)info.ssi_signo;
+    }
 }
 
 void runner_wait(Runner *runner, Job *const *jobs, guint count)
 {
     struct pollfd fds[3 * MAX_JOBS + 1];
     guint n = 0;
+    orphans_reap(jobs, count);
     fds[n++] = (struct pollfd){.fd = runner->signals, .events = POLLIN};
     for (guint i = 0; i < count; i++) {
         fds[n++] = (struct pollfd){.fd = jobs[i]->pidfd, .events = POLLIN};
@@ -211,10 +215,15 @@ static void run_cases(Runner *runner, guint until)
     }
 }
 
+/* A case in this very process has the signals and the children of its provider to itself. */
 static bool watch_signals(Runner *runner)
 {
     sigset_t wanted;
     sigemptyset(&wanted);
+    if (!runner->setup->in_process) {
+        orphans_adopt();
+        sigaddset(&wanted, SIGCHLD);
+    }
     sigaddset(&wanted, SIGINT);
     sigaddset(&wanted, SIGTERM);
     sigaddset(&wanted, SIGHUP);
@@ -247,6 +256,15 @@ static void run_all(Runner *runner)
     runner_sweep_all(runner);
 }
 
+static void end_orphans(const Runner *runner)
+{
+    g_autofree char *told = runner->setup->in_process ? NULL : orphans_tell(getpid(), getpid());
+    if (!told)
+        return;
+    report_note("processes of the provider were left behind, and are ended: %s", told);
+    orphans_end();
+}
+
 /* ---- a run from its command line to its reports */
 
 /* All but the case of leaks, which is the last; the same order for the same seed. */
@@ -270,7 +288,7 @@ static bool write_report(const char *path, char *page)
 {
     g_autofree char *text = page;
     g_autoptr(GError) error = NULL;
-    if (!path || g_file_set_contents(path, text, -1, &error))
+    if (!path || report_write(path, text, &error))
         return true;
     fprintf(stderr, "host-sim check: %s\n", error->message);
     return false;
@@ -286,6 +304,17 @@ static bool write_reports(const Runner *runner)
     written &= write_report(setup->html, check_report_html(runs));
     written &= write_report(setup->write_profile, check_profile_of(runner->run));
     return written;
+}
+
+/* Before the run: its result would be lost behind it. */
+static bool can_write_reports(const CheckSetup *setup, GError **error)
+{
+    const char *const paths[] = {setup->json, setup->junit, setup->html, setup->write_profile};
+    for (gsize i = 0; i < G_N_ELEMENTS(paths); i++) {
+        if (paths[i] && !report_can_be_written(paths[i], error))
+            return false;
+    }
+    return true;
 }
 
 static void note_surprises(const Runner *runner)
@@ -310,6 +339,7 @@ static int run_entries(Runner *runner)
     setup->stranded_ctx = runner;
     report_begin(runner->count);
     run_all(runner);
+    end_orphans(runner);
     runner->run->took_ms = g_get_monotonic_time() / 1000 - runner->begun_ms;
     remove_folder(runner);
     note_surprises(runner);
@@ -336,11 +366,10 @@ int check_run(CheckSetup *setup)
     g_autoptr(CheckProfile) profile = NULL;
     g_autoptr(CheckHooks) hooks = NULL;
     g_autoptr(GHashTable) known = NULL;
-    if (selected->len == 0) {
-        fprintf(stderr, "host-sim check: no case is selected (host-sim check --list shows them)\n");
+    if (!check_globs(setup, selected))
         return CHECK_EXIT_NOTHING;
-    }
-    if ((setup->profile && !check_profile_load(setup->profile, &profile, &error)) ||
+    if (!can_write_reports(setup, &error) ||
+        (setup->profile && !check_profile_load(setup->profile, &profile, &error)) ||
         (setup->known && !check_known_load(setup->known, &known, &error)) ||
         (setup->hooks && !check_hooks_load(setup->hooks, &hooks, &error))) {
         fprintf(stderr, "host-sim check: %s\n", error->message);

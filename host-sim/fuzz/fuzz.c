@@ -14,7 +14,7 @@ static bool fuzz_init(Fuzz *fuzz, const FuzzSetup *setup, GError **error)
 {
     sigset_t wanted;
     g_autofree char *pattern = g_build_filename(g_get_tmp_dir(), "host-sim-fuzz-XXXXXX", NULL);
-    *fuzz = (Fuzz){.setup = setup, .signals = -1};
+    *fuzz = (Fuzz){.setup = setup, .limit_ms = fuzz_setup_limit_ms(setup), .signals = -1};
     fuzz->run = g_strdup_printf("%08x", g_random_int());
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGINT);
@@ -93,13 +93,12 @@ static void report(Fuzz *fuzz, const FuzzScript *script, guint32 seed, const Fuz
     printf("seed %u: %s: %s%s", seed, job_verdict_name(outcome->verdict), outcome->message,
            last_round(outcome->output));
     printf("shrinking %u calls ...\n", script->calls->len);
-    g_autoptr(FuzzScript) shrunk = fuzz_shrink(fuzz, script, outcome, &failed, &tried);
-    const FuzzScript *best = shrunk ? shrunk : script;
-    if (shrunk)
+    g_autoptr(FuzzScript) best = fuzz_shrink(fuzz, script, outcome, &failed, &tried);
+    if (failed > 0)
         printf("%u calls are left, which fail in %u of %u runs:\n", best->calls->len, failed,
                tried);
     else
-        printf("it did not fail again in %u runs:\n", tried);
+        printf("%u calls up to there did not fail again in %u runs:\n", best->calls->len, tried);
     save(fuzz, best, seed, outcome->message);
 }
 

@@ -50,27 +50,32 @@ typedef struct {
     char *run;    /* random word of this run */
     guint number; /* of children */
     guint gates;
-    int signals; /* signalfd */
-    int caught;  /* the signal that ends the run, or 0 */
+    gint64 limit_ms; /* of a call; the shrinker lowers it for a known hang */
+    int signals;     /* signalfd */
+    int caught;      /* the signal that ends the run, or 0 */
 } Fuzz;
 
 typedef struct {
     JobVerdict verdict;
-    char *message; /* NULL when it passed */
-    char *culprit; /* name of the function whose answer nothing explains, or that did not end */
-    guint round;   /* the last that began */
-    char *output;  /* what the child printed, the newest of it */
+    char *message;     /* NULL when it passed */
+    char *culprit;     /* name of the function whose answer nothing explains, or that did not end */
+    guint round;       /* the last that began */
+    gint64 longest_ms; /* of the calls that came to an end, by what a child told and when */
+    GArray *order;     /* guint: the calls that began, in that order, by their index */
+    char *output;      /* what the child printed, the newest of it */
 } FuzzOutcome;
 
 void fuzz_outcome_clear(FuzzOutcome *outcome);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FuzzOutcome, fuzz_outcome_clear)
 
+/* What no call may take. */
+gint64 fuzz_setup_limit_ms(const FuzzSetup *setup);
 /* Runs a script once, and removes what it left. */
 bool fuzz_replay(Fuzz *fuzz, const FuzzScript *script, FuzzOutcome *outcome, GError **error);
 /* Asks a child for the gates. */
 bool fuzz_ask_gates(Fuzz *fuzz, GError **error);
 
-/* A script that is as short as was found in time and fails in the same way; NULL when the one
- * given did not fail again. *ret_failed of *ret_tried runs of it failed at the end. */
+/* A script that is as short as was found in time and fails in the same way. *ret_failed of
+ * *ret_tried runs of it failed at the end; 0: it did not fail again. */
 FuzzScript *fuzz_shrink(Fuzz *fuzz, const FuzzScript *script, const FuzzOutcome *outcome,
                         guint *ret_failed, guint *ret_tried);

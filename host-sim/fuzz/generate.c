@@ -11,11 +11,13 @@ typedef enum {
     CONTEST /* all lanes want the same file */
 } Mood;
 
+#define ONE_ALIKE_IN 4
+
 /* How often a function is chosen, by the mood of the round. */
 static const guint weights[FUZZ_FUNCTIONS][3] = {
     [FUZZ_START] = {3, 3},     [FUZZ_INFO] = {3, 3},
     [FUZZ_LISTED] = {1, 1},    [FUZZ_SET_ENV] = {4, 4},
-    [FUZZ_RUN] = {8, 8},       [FUZZ_ARGV] = {3, 3},
+    [FUZZ_RUN] = {10, 10},     [FUZZ_ARGV] = {3, 3},
     [FUZZ_HERE] = {3, 3},      [FUZZ_ECHO] = {4, 4},
     [FUZZ_ENDED] = {1, 1},     [FUZZ_MISSING] = {1, 1},
     [FUZZ_CAT] = {6, 6, 3},    [FUZZ_POUR] = {5, 5, 2},
@@ -35,6 +37,7 @@ typedef struct {
     FuzzScript *script;
     GRand *director;
     GRand *streams[FUZZ_LANES];
+    FuzzCall last[FUZZ_LANES]; /* begins as a start of the first handle */
     guint lanes;
     guint round;
 } Maker;
@@ -131,8 +134,15 @@ static void add_call(Maker *maker, guint lane, Mood mood)
 {
     GRand *random = maker->streams[lane];
     FuzzCall call = {.lane = lane, .round = maker->round};
-    call.function = choose_function(random, maker->script->gates, mood);
-    call.handle = choose_handle(random);
+    const FuzzCall *last = &maker->last[lane];
+    /* What a call leaves behind shows in one of its kind: some are about the same. */
+    if (one_in(random, ONE_ALIKE_IN) && weights[last->function][mood] > 0) {
+        call.function = last->function;
+        call.handle = last->handle;
+    } else {
+        call.function = choose_function(random, maker->script->gates, mood);
+        call.handle = choose_handle(random);
+    }
     call.content = upto(random, 199);
     call.mode = choose_mode(random);
     call.number = upto(random, 3);
@@ -143,6 +153,7 @@ static void add_call(Maker *maker, guint lane, Mood mood)
         call.options &= ~(guint)FUZZ_RECURSIVE;
     if (mood == CONTEST)
         join_contest(random, &call);
+    maker->last[lane] = call;
     g_array_append_val(maker->script->calls, call);
 }
 

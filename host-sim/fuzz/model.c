@@ -244,7 +244,8 @@ void fuzz_apply(const FuzzState *state, const FuzzCall *call, const FuzzAnswer *
         apply_fired(state, call, answer, next);
         return;
     }
-    if (has_handle && needs_life && state->is_destroyed[call->handle]) {
+    if (has_handle && needs_life && state->is_destroyed[call->handle] &&
+        answer->outcome != FUZZ_NO_HANDLE) {
         bool is_refused = is_wrong(call) && answer->status == SPROV_E_INVALID_ARGUMENT;
         if (call->function == FUZZ_SPAWN)
             after.processes[call->lane][call->slot] = (FuzzProcess){0};

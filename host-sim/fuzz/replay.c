@@ -18,6 +18,8 @@ void fuzz_outcome_clear(FuzzOutcome *outcome)
     g_free(outcome->message);
     g_free(outcome->culprit);
     g_free(outcome->output);
+    if (outcome->order)
+        g_array_unref(outcome->order);
     *outcome = (FuzzOutcome){0};
 }
 
@@ -63,22 +65,55 @@ static void wait_for(Fuzz *fuzz, const Job *job)
     }
 }
 
-/* A child is given time from each record to the next. */
+gint64 fuzz_setup_limit_ms(const FuzzSetup *setup)
+{
+    return (gint64)(setup->limit_s * 1000 * setup->time_scale);
+}
+
+/* A child is given time from each record to the next. ret_longest_ms: the longest that it took. */
 static bool run_child(Fuzz *fuzz, const char *word, const char *script, const char *errand,
-                      Job *job, GError **error)
+                      Job *job, gint64 *ret_longest_ms, GError **error)
 {
     g_autoptr(GPtrArray) argv = arguments(fuzz, word, script, errand);
-    gint64 limit_ms = (gint64)(fuzz->setup->limit_s * 1000 * fuzz->setup->time_scale);
     gsize told = 0;
+    *ret_longest_ms = 0;
+    gint64 limit_ms = script ? fuzz->limit_ms : fuzz_setup_limit_ms(fuzz->setup);
     if (!job_spawn(job, (char **)argv->pdata, limit_ms, error))
         return false;
     while (!job_step(job)) {
-        if (job->records->len != told)
-            job->limit_ms = job->took_ms + limit_ms;
+        if (job->records->len != told) {
+            *ret_longest_ms = MAX(*ret_longest_ms, job->took_ms - job->limit_from_ms);
+            job_restart_limit(job);
+        }
         told = job->records->len;
         wait_for(fuzz, job);
     }
     return true;
+}
+
+/* The index of each lane's call that begins next; script->calls->len: none. */
+static guint next_of_lane(const FuzzScript *script, guint lane, guint from)
+{
+    while (from < script->calls->len && fuzz_script_call(script, from)->lane != lane)
+        from++;
+    return from;
+}
+
+/* A line of the records: "at ROUND LANE CALL". */
+static void note_order(FuzzOutcome *outcome, const FuzzScript *script, const char *text)
+{
+    guint next[FUZZ_LANES] = {0};
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    outcome->order = g_array_new(FALSE, FALSE, sizeof(guint));
+    for (char **line = lines; *line; line++) {
+        guint round, lane;
+        if (sscanf(*line, "at %u %u ", &round, &lane) != 2 || lane >= FUZZ_LANES)
+            continue;
+        guint index = next_of_lane(script, lane, next[lane]);
+        if (index < script->calls->len)
+            g_array_append_val(outcome->order, index);
+        next[lane] = index + 1;
+    }
 }
 
 /* What began and was not over, in each lane; the first is to blame. */
@@ -117,7 +152,8 @@ static void note_open(FuzzOutcome *outcome, const char *text)
 static void sweep(Fuzz *fuzz, const char *word)
 {
     Job job;
-    if (!run_child(fuzz, word, NULL, FUZZ_SWEEP_ERRAND, &job, NULL))
+    gint64 longest_ms;
+    if (!run_child(fuzz, word, NULL, FUZZ_SWEEP_ERRAND, &job, &longest_ms, NULL))
         return;
     if (job.verdict != JOB_PASS)
         fprintf(stderr, "host-sim fuzz: the sandboxes fuzz-%s-a and -b may be left: %s\n", word,
@@ -135,13 +171,14 @@ bool fuzz_replay(Fuzz *fuzz, const FuzzScript *script, FuzzOutcome *outcome, GEr
     if (fuzz->caught)
         return hs_fail(error, SPROV_E_CANCELLED, "ended by signal %d", fuzz->caught);
     if (!g_file_set_contents(path, text, -1, error) ||
-        !run_child(fuzz, word, path, NULL, &job, error))
+        !run_child(fuzz, word, path, NULL, &job, &outcome->longest_ms, error))
         return false;
     outcome->verdict = job.verdict;
     outcome->message = g_strdup(job.message);
     outcome->culprit = job_record(&job, "culprit");
     outcome->output = g_strdup(job.output->str);
     note_open(outcome, job.records->str);
+    note_order(outcome, script, job.records->str);
     job_clear(&job);
     if (outcome->verdict != JOB_PASS)
         sweep(fuzz, word);
@@ -151,8 +188,9 @@ bool fuzz_replay(Fuzz *fuzz, const FuzzScript *script, FuzzOutcome *outcome, GEr
 bool fuzz_ask_gates(Fuzz *fuzz, GError **error)
 {
     Job job;
+    gint64 longest_ms;
     g_autofree char *word = g_strdup_printf("%s-0", fuzz->run);
-    if (!run_child(fuzz, word, NULL, FUZZ_GATES_ERRAND, &job, error))
+    if (!run_child(fuzz, word, NULL, FUZZ_GATES_ERRAND, &job, &longest_ms, error))
         return false;
     g_autofree char *gates = job_record(&job, "gates");
     /* That its end failed is for the scripts to find. */

@@ -5,14 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RACE_RUNS 9
+#define LEAST_HANG_MS 200
+
 typedef struct {
     Fuzz *fuzz;
     FuzzScript *best;
     JobVerdict verdict;
     char *culprit;
-    guint tries; /* runs that a candidate gets to fail in */
+    guint tries;    /* runs that a candidate gets to fail in */
+    bool is_serial; /* the best is no race */
     gint64 deadline_us;
 } Shrinker;
+
+static bool is_same(const Shrinker *shrinker, const FuzzOutcome *outcome)
+{
+    return outcome->verdict == shrinker->verdict &&
+           g_strcmp0(outcome->culprit, shrinker->culprit) == 0;
+}
 
 static bool fails_once(const Shrinker *shrinker, const FuzzScript *script, guint *ret_round)
 {
@@ -20,8 +30,7 @@ static bool fails_once(const Shrinker *shrinker, const FuzzScript *script, guint
     if (!fuzz_replay(shrinker->fuzz, script, &outcome, NULL))
         return false;
     *ret_round = outcome.round;
-    return outcome.verdict == shrinker->verdict &&
-           g_strcmp0(outcome.culprit, shrinker->culprit) == 0;
+    return is_same(shrinker, &outcome);
 }
 
 static guint count_failures(const Shrinker *shrinker, const FuzzScript *script, guint runs)
@@ -51,21 +60,28 @@ static void number_rounds(FuzzScript *script)
     }
 }
 
+/* What comes after the round that failed has nothing to do with it. */
+static void cut_after(FuzzScript *script, guint round)
+{
+    guint left = script->calls->len;
+    while (left > 0 && fuzz_script_call(script, left - 1)->round > round)
+        left--;
+    g_array_set_size(script->calls, left);
+}
+
 /* Takes the candidate for the best, cut off after the round that fails, or frees it. */
 static bool consider(Shrinker *shrinker, FuzzScript *candidate)
 {
     guint round = G_MAXUINT;
-    guint wanted = shrinker->tries == 1 ? 1 : 2; /* of a race not too rare a case */
+    guint wanted = shrinker->is_serial ? 1 : 2; /* of a race not too rare a case */
     number_rounds(candidate);
-    for (guint i = 0; i < shrinker->tries && wanted > 0 && has_time(shrinker); i++)
-        wanted -= fails_once(shrinker, candidate, &round);
+    for (guint left = MAX(shrinker->tries, wanted); wanted > 0 && left >= wanted; left--)
+        wanted -= has_time(shrinker) && fails_once(shrinker, candidate, &round);
     if (wanted > 0) {
         fuzz_script_free(candidate);
         return false;
     }
-    while (candidate->calls->len > 0 &&
-           fuzz_script_call(candidate, candidate->calls->len - 1)->round > round)
-        g_array_set_size(candidate->calls, candidate->calls->len - 1);
+    cut_after(candidate, round);
     fuzz_script_free(shrinker->best);
     shrinker->best = candidate;
     return true;
@@ -194,36 +210,100 @@ static void simplify_calls(Shrinker *shrinker)
     }
 }
 
+/* The calls one after the other, each in a round of its own, as they began in the run that failed:
+ * when that fails, too, it is no race, and fails each time. */
+static bool make_serial(Shrinker *shrinker, const GArray *order, guint runs)
+{
+    FuzzScript *serial = fuzz_script_new(shrinker->best->gates);
+    for (guint i = 0; i < order->len; i++) {
+        FuzzCall call = *fuzz_script_call(shrinker->best, g_array_index(order, guint, i));
+        call.round = i + 1;
+        g_array_append_val(serial->calls, call);
+    }
+    if (serial->calls->len < shrinker->best->calls->len ||
+        count_failures(shrinker, serial, runs) < runs) {
+        fuzz_script_free(serial);
+        return false;
+    }
+    fuzz_script_free(shrinker->best);
+    shrinker->best = serial;
+    shrinker->is_serial = true;
+    shrinker->tries = 1;
+    return true;
+}
+
+/* How often the script fails, tried again where that is seldom. 0: never. */
+static guint count_first(Shrinker *shrinker, const GArray *order, guint runs, guint *ret_tried)
+{
+    *ret_tried = runs;
+    if (make_serial(shrinker, order, runs))
+        return runs;
+    guint failed = count_failures(shrinker, shrinker->best, runs);
+    if (failed == 0) { /* a race, then */
+        failed = count_failures(shrinker, shrinker->best, RACE_RUNS);
+        *ret_tried += RACE_RUNS;
+    }
+    return failed;
+}
+
+/* A few calls are easier to be put in order than many. */
+static void try_serial(Shrinker *shrinker)
+{
+    g_auto(FuzzOutcome) outcome = {0};
+    if (fuzz_replay(shrinker->fuzz, shrinker->best, &outcome, NULL) && is_same(shrinker, &outcome))
+        make_serial(shrinker, outcome.order, 3);
+}
+
+static void shrink(Shrinker *shrinker)
+{
+    drop_lanes(shrinker);
+    for (guint size = MAX(shrinker->best->calls->len / 2, 1); has_time(shrinker);) {
+        bool has_dropped = drop_calls(shrinker, size);
+        if (size == 1 && !has_dropped)
+            break;
+        size = has_dropped && size == 1 ? 1 : MAX(size / 2, 1);
+    }
+    if (!shrinker->is_serial && has_time(shrinker))
+        try_serial(shrinker);
+    simplify_calls(shrinker);
+    drop_calls(shrinker, 1);
+}
+
+/* Every run that hangs again is waited for: no longer than tells it from the calls that ended. */
+static gint64 known_hang_ms(const Fuzz *fuzz, const FuzzOutcome *outcome)
+{
+    return MIN(MAX(3 * outcome->longest_ms, LEAST_HANG_MS), fuzz->limit_ms);
+}
+
 FuzzScript *fuzz_shrink(Fuzz *fuzz, const FuzzScript *script, const FuzzOutcome *outcome,
                         guint *ret_failed, guint *ret_tried)
 {
+    bool hangs = outcome->verdict == JOB_TIMEOUT;
+    guint runs = hangs ? 1 : 3; /* a hang takes the whole limit, each time */
     Shrinker shrinker = {.fuzz = fuzz,
                          .best = copy_without(script, 0, 0),
                          .verdict = outcome->verdict,
                          .culprit = outcome->culprit,
                          .deadline_us =
                              g_get_monotonic_time() + fuzz->setup->shrink_s * G_USEC_PER_SEC};
-    *ret_tried = 3;
-    *ret_failed = count_failures(&shrinker, script, *ret_tried);
-    if (*ret_failed == 0) { /* a race, then */
-        *ret_failed = count_failures(&shrinker, script, 9);
-        *ret_tried += 9;
-    }
-    if (*ret_failed == 0) {
+    cut_after(shrinker.best, outcome->round);
+    *ret_failed = count_first(&shrinker, outcome->order, runs, ret_tried);
+    if (*ret_failed == 0)
+        return shrinker.best;
+    if (*ret_failed < *ret_tried)
+        shrinker.tries = MIN(4 * *ret_tried / *ret_failed, 16);
+    g_autoptr(FuzzScript) proven = copy_without(shrinker.best, 0, 0);
+    if (hangs)
+        fuzz->limit_ms = known_hang_ms(fuzz, outcome);
+    shrink(&shrinker);
+    fuzz->limit_ms = fuzz_setup_limit_ms(fuzz->setup);
+    guint runs_of_best = hangs ? 2 : 5;
+    guint failed = count_failures(&shrinker, shrinker.best, runs_of_best);
+    if (failed == 0) { /* a hang was only slow, or a race became a rare one */
         fuzz_script_free(shrinker.best);
-        return NULL;
+        return g_steal_pointer(&proven);
     }
-    shrinker.tries = *ret_failed == *ret_tried ? 1 : MIN(4 * *ret_tried / *ret_failed, 16);
-    drop_lanes(&shrinker);
-    for (guint size = MAX(shrinker.best->calls->len / 2, 1); has_time(&shrinker);) {
-        bool has_dropped = drop_calls(&shrinker, size);
-        if (size == 1 && !has_dropped)
-            break;
-        size = has_dropped && size == 1 ? 1 : MAX(size / 2, 1);
-    }
-    simplify_calls(&shrinker);
-    drop_calls(&shrinker, 1);
-    *ret_tried = 5;
-    *ret_failed = count_failures(&shrinker, shrinker.best, *ret_tried);
+    *ret_failed = failed;
+    *ret_tried = runs_of_best;
     return shrinker.best;
 }

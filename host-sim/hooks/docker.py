@@ -6,7 +6,7 @@ docker.py removeVolume NAME                  does that, unless there is none
 docker.py folder                             prints a folder that the engine sees at the same path, below XDG_STATE_HOME
                                              or /var/tmp, until SIGTERM or the end of input
 docker.py proxy FAULT                        prints a configuration for the provider, whose way to the engine has a
-                                             fault (none, split, stall, cut-create) until SIGTERM or the end of input
+                                             fault (a key of RULES) until SIGTERM or the end of input
 """
 import http.client
 import json
@@ -24,10 +24,31 @@ PROXY = os.environ.get('WIRE_PROXY', os.path.join(os.path.dirname(os.path.abspat
                                                   '../../build/tests/wire/wire-proxy'))
 REQUESTS = {'stop': ('POST', '/stop?t=0'), 'kill': ('POST', '/kill'), 'remove': ('DELETE', '?force=1&v=1'),
             'pause': ('POST', '/pause'), 'resume': ('POST', '/unpause')}
+
+
+def answer(status, body):
+    return {'path': '**', 'do': 'answer', 'status': status, 'body': body}
+
+
 RULES = {'none': [],
          'split': [{'path': '**', 'do': 'split', 'sizes': [1], 'direction': 'answer'}],
          'stall': [{'path': '**', 'do': 'stall'}],
-         'cut-create': [{'method': 'POST', 'path': '/containers/create', 'nth': 1, 'do': 'drop', 'at': 'answer'}]}
+         'cut-create': [{'method': 'POST', 'path': '/containers/create', 'nth': 1, 'do': 'drop', 'at': 'answer'}],
+         'pieces': [{'path': '**', 'do': 'split', 'sizes': [7, 13], 'direction': 'answer'}],
+         'large-heads': [{'path': path, 'do': 'rewrite', 'interim': 100, 'pad_head': 65536}
+                         for path in ('/version', '/info', '/containers/*/json')],
+         'cut': [{'method': method, 'path': path, 'do': 'drop', 'at': 'body', 'after': 30000}
+                 for method, path in (('POST', '/exec/*/start'), ('GET', '/containers/*/archive'))],
+         'stall-output': [{'method': 'POST', 'path': '/exec/*/start', 'do': 'stall', 'at': 'body', 'after': 0}],
+         'error-json': [answer(500, '{"message":"the engine is on fire"}')],
+         'error-text': [answer(500, 'the engine is on fire\n')],
+         'error-page': [answer(502, '<!DOCTYPE html>\n<html><body><h1>Bad gateway</h1></body></html>\n')],
+         'error-huge': [answer(500, {'repeat': 'all is lost. ', 'bytes': 10485760})],
+         'garbage': [answer(200, 'hello')],
+         'half': [answer(200, '{"Id": "0123')],
+         'wrong-type': [answer(200, '[1, {"Id": 5}]')],
+         'flaky': [{'path': '**', 'chance': 0.1, 'seed': 7, 'do': 'drop', 'at': 'answer'},
+                   {'path': '**', 'chance': 0.05, 'seed': 8, 'do': 'drop', 'at': 'request'}]}
 
 
 class Engine(http.client.HTTPConnection):

@@ -36,6 +36,11 @@ bool spr_proc_is_stopped(pid_t pid)
     return g_strcmp0(state, "T") == 0;
 }
 
+pid_t spr_proc_parent(pid_t pid)
+{
+    return (pid_t)stat_field(pid, PARENT_FIELD);
+}
+
 guint64 spr_proc_start_time(pid_t pid)
 {
     return stat_field(pid, START_TIME_FIELD);

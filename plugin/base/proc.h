@@ -11,6 +11,9 @@
 /* When it began, in the kernel's own unit; 0 for one that is not there. */
 guint64 spr_proc_start_time(pid_t pid);
 
+/* The process that it is a child of; 0 for one that is not there. */
+pid_t spr_proc_parent(pid_t pid);
+
 /* Whether somebody stopped it (SIGSTOP), so that it does nothing until it is told to go on. */
 bool spr_proc_is_stopped(pid_t pid);
 

@@ -2,11 +2,13 @@
 #include "supervised/backend.h"
 
 #include "base/error.h"
+#include "local/differences.h"
 #include "local/info.h"
 #include "local/launch.h"
 #include "local/life.h"
 #include "local/link.h"
 #include "local/plan.h"
+#include "local/stray.h"
 #include "supervised/owner.h"
 
 #include <string.h>
@@ -74,25 +76,12 @@ static void warn_of_differences(const DkrContext *context, const DkrSandboxOptio
                                 const LocalRecord *record, const char *folder)
 {
     g_autofree char *workdir = local_plan_workdir(options, folder);
-    const struct {
-        const char *option;
-        bool differs;
-    } all[] = {
-        {"isolation", strcmp(options->isolation, record->isolation) != 0},
-        {"network", options->network_is_set && strcmp(options->network, record->network) != 0},
-        {"workingDirectory", options->working_directory && strcmp(workdir, record->workdir) != 0},
-        {"mounts",
-         options->mounts.count > 0 && !local_mounts_equal(&options->mounts, &record->mounts)},
-        {"memory", options->memory.is_set && options->memory.value != record->memory},
-        {"pidsLimit", options->pids_limit.is_set && options->pids_limit.value != record->pids},
-    };
-    for (gsize i = 0; i < G_N_ELEMENTS(all); i++) {
-        if (all[i].differs)
-            spr_log(&context->log, SPR_LOG_WARNING, "sandbox",
-                    "the sandbox \"%s\" was made with another %s, which it keeps: destroy it to "
-                    "make it anew",
-                    record->id, all[i].option);
-    }
+    g_autofree char *list = local_differences(options, record, workdir);
+    if (list)
+        spr_log(&context->log, SPR_LOG_WARNING, "options",
+                "the existing sandbox \"%s\" differs from the options and keeps its own: %s; "
+                "destroy it to have one with these options",
+                record->id, list);
 }
 
 /* ----------------------------------------------------------------------------- starting */
@@ -164,11 +153,13 @@ bool dkr_backend_connect(const DkrContext *context, const DkrSandboxOptions *opt
     return bring_up(context, record, held.folder, wait, ret_life, error);
 }
 
-/* A folder without a record is what somebody left who died. */
+/* A folder without a record is what somebody left who died. Where there is not even that, a sandbox
+ * of this id may run all the same, and there is to be one. */
 static bool make(const DkrContext *context, LocalRecord *record, const char *folder,
                  const SprWait *wait, DkrLife **ret_life, GError **error)
 {
-    if (!local_store_remove(context->store, record->id, error))
+    if (!local_launch_end_strays(folder, wait, error) ||
+        !local_store_remove(context->store, record->id, error))
         return false;
     if (local_store_write(context->store, record, error) &&
         local_launch_prepare(record, folder, error) &&
@@ -211,10 +202,14 @@ bool dkr_backend_find_running(const DkrContext *context, const DkrSandboxOptions
 
 /* ------------------------------------------------------------------------- stop, remove */
 
+/* By its folder, or by what runs though that is gone. */
 static bool is_known(const DkrContext *context, const char *id)
 {
     g_autofree char *folder = local_store_folder(context->store, id);
-    return access(folder, F_OK) == 0;
+    if (access(folder, F_OK) == 0)
+        return true;
+    g_autoptr(GArray) strays = local_stray_find(folder);
+    return strays->len > 0;
 }
 
 bool dkr_backend_stop(const DkrContext *context, const DkrSandboxOptions *options,
@@ -226,8 +221,10 @@ bool dkr_backend_stop(const DkrContext *context, const DkrSandboxOptions *option
         return true;
     if (!hold(&held, context, options->id, wait, &record, error))
         return false;
-    return !record || (local_launch_end(record, held.folder, wait, error) &&
-                       local_store_write(context->store, record, error));
+    if (!record)
+        return local_launch_end_strays(held.folder, wait, error);
+    return local_launch_end(record, held.folder, wait, error) &&
+           local_store_write(context->store, record, error);
 }
 
 bool dkr_backend_remove(const DkrContext *context, const DkrSandboxOptions *options,
@@ -239,7 +236,8 @@ bool dkr_backend_remove(const DkrContext *context, const DkrSandboxOptions *opti
         return true;
     if (!hold(&held, context, options->id, wait, &record, error))
         return false;
-    return (!record || local_launch_end(record, held.folder, wait, error)) &&
+    return (record ? local_launch_end(record, held.folder, wait, error)
+                   : local_launch_end_strays(held.folder, wait, error)) &&
            local_store_remove(context->store, options->id, error);
 }
 

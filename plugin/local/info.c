@@ -78,6 +78,7 @@ char *local_info_described(const DkrSandboxOptions *options, const char *workdir
     bool isolated = strcmp(options->isolation, LOCAL_BUBBLEWRAP) == 0;
     const char *directory = workdir ? workdir : isolated ? wanted : NULL;
     put(info, "workingDirectory", directory);
+    put(info, "isolation", options->isolation);
     put_instructions(info, options->instructions, options->isolation, options->network, directory);
     put_labels(info, &options->labels);
     put_limits(info, options->memory.value, options->pids_limit.value);
@@ -90,13 +91,14 @@ char *local_info_recorded(const LocalRecord *record, const char *instructions)
     int process = local_record_open_process(record);
     if (process >= 0)
         close(process);
-    const char *status = process < 0                        ? "stopped"
-                         : spr_proc_is_stopped(record->pid) ? "paused"
-                                                            : "running";
-    json_auto_t *info = begin(record->id, record->name, status);
+    const char *state = process < 0                        ? "exited"
+                        : spr_proc_is_stopped(record->pid) ? "paused"
+                                                           : "running";
+    json_auto_t *info = begin(record->id, record->name, process < 0 ? "stopped" : state);
     put(info, "createdAt", record->created);
     put(info, "workingDirectory", record->workdir);
-    put(info, "state", record->isolation);
+    put(info, "state", state);
+    put(info, "isolation", record->isolation);
     put_instructions(info, instructions, record->isolation, record->network, record->workdir);
     put_labels(info, &record->labels);
     put_limits(info, record->memory, record->pids);

@@ -6,6 +6,7 @@
 #include "local/cgroup.h"
 #include "local/plan.h"
 #include "local/socket.h"
+#include "local/stray.h"
 #include "local/user.h"
 #include "supervisor/embedded.h"
 
@@ -161,6 +162,31 @@ bool local_launch_end(LocalRecord *record, const char *folder, const SprWait *wa
     g_clear_pointer(&record->cgroup, g_free);
     record->pid = 0;
     return true;
+}
+
+/* bubblewrap alone, or with the first process that it has made by now. */
+static bool end_stray(const LocalStray *stray, const SprWait *wait, GError **error)
+{
+    int process = spr_proc_open(stray->pid, spr_proc_start_time(stray->pid));
+    if (process < 0)
+        return true;
+    if (!stray->is_isolated)
+        return end_process(stray->pid, process, wait, error);
+    GArray *all = open_last_children(stray->pid, process, wait);
+    g_array_append_val(all, process);
+    for (guint i = 0; i < all->len; i++)
+        kill_process(g_array_index(all, int, i));
+    return wait_for_all(all, wait, error);
+}
+
+bool local_launch_end_strays(const char *folder, const SprWait *wait, GError **error)
+{
+    SprWait limited = spr_wait_within(wait, END_LIMIT_MS);
+    g_autoptr(GArray) strays = local_stray_find(folder);
+    bool ok = true;
+    for (guint i = 0; ok && i < strays->len; i++)
+        ok = end_stray(&g_array_index(strays, LocalStray, i), &limited, error);
+    return ok;
 }
 
 /* ---------------------------------------------------------------------------- starting */

@@ -20,5 +20,9 @@ bool local_launch(LocalRecord *record, const char *folder, const char *bwrap, co
  * host started who died before it could write so is found by its socket, and stored in record. */
 int local_launch_find(LocalRecord *record, const char *folder);
 
+/* Ends what runs of a sandbox whose folder, and so its record, somebody removed; nothing to end is
+ * success. */
+bool local_launch_end_strays(const char *folder, const SprWait *wait, GError **error);
+
 /* Ends what runs of it and returns once nothing is left; nothing to end is success. */
 bool local_launch_end(LocalRecord *record, const char *folder, const SprWait *wait, GError **error);

@@ -13,6 +13,11 @@
 #define TMPFS "tmpfs"
 #define USUAL_MODE 01777 /* of memory, as the kernel's own */
 
+static unsigned mode_of(const LocalMount *mount)
+{
+    return mount->mode.is_set ? (unsigned)mount->mode.value : USUAL_MODE;
+}
+
 static void clear_mount(LocalMount *mount)
 {
     g_free(mount->type_name);
@@ -34,11 +39,31 @@ void local_mounts_copy(const LocalMounts *from, LocalMounts *to)
     local_mounts_from_json(array, to);
 }
 
+static const LocalMount *find_target(const LocalMounts *mounts, const char *target)
+{
+    for (size_t i = 0; i < mounts->count; i++) {
+        if (strcmp(mounts->items[i].target, target) == 0)
+            return &mounts->items[i];
+    }
+    return NULL;
+}
+
+static bool is_same(const LocalMount *a, const LocalMount *b)
+{
+    return strcmp(a->type_name, b->type_name) == 0 && g_strcmp0(a->source, b->source) == 0 &&
+           a->read_only.value == b->read_only.value && a->size_bytes.value == b->size_bytes.value &&
+           mode_of(a) == mode_of(b);
+}
+
+/* In any order: a target is there once. */
 bool local_mounts_equal(const LocalMounts *a, const LocalMounts *b)
 {
-    json_auto_t *left = local_mounts_to_json(a);
-    json_auto_t *right = local_mounts_to_json(b);
-    return json_equal(left, right);
+    bool is_equal = a->count == b->count;
+    for (size_t i = 0; is_equal && i < a->count; i++) {
+        const LocalMount *other = find_target(b, a->items[i].target);
+        is_equal = other && is_same(&a->items[i], other);
+    }
+    return is_equal;
 }
 
 /* ---- options */
@@ -152,11 +177,13 @@ bool local_mounts_read(const json_t *value, const DkrJsonPath *path, const DkrJs
     LocalMounts *mounts = (void *)((char *)target + field->offset);
     if (!json_is_array(value))
         return dkr_json_fail_type(path, value, "an array of mounts", error);
+    mounts->is_given = true;
     for (size_t i = 0; i < json_array_size(value); i++) {
         const json_t *element = json_array_get(value, i);
         DkrJsonPath at = {.parent = path, .index = i};
         DkrJsonPath place = {.parent = &at, .key = "target"};
         LocalMount *mount = append(mounts);
+        mount->index = i;
         if (!dkr_json_read_object(element, &at, mount_fields, mount, error) ||
             !check_mount(element, &at, mount, error) || !check_last_target(mounts, &place, error))
             return false;
@@ -198,6 +225,7 @@ bool local_mounts_read_tmpfs(const json_t *value, const DkrJsonPath *path,
     json_t *options;
     if (!json_is_object(value))
         return dkr_json_fail_type(path, value, "an object of strings", error);
+    mounts->is_given = true;
     json_object_foreach((json_t *)value, key, options)
     {
         DkrJsonPath at = {.parent = path, .key = key};
@@ -221,21 +249,16 @@ bool local_mounts_read_tmpfs(const json_t *value, const DkrJsonPath *path,
 
 /* ---- records */
 
-static unsigned mode_of(const LocalMount *mount)
-{
-    return mount->mode.is_set ? (unsigned)mount->mode.value : USUAL_MODE;
-}
-
 json_t *local_mounts_to_json(const LocalMounts *mounts)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < mounts->count; i++) {
         const LocalMount *mount = &mounts->items[i];
-        json_array_append_new(array, json_pack("{s:s, s:s*, s:s, s:b, s:I, s:i}", "type",
-                                               mount->type_name, "source", mount->source, "target",
-                                               mount->target, "readOnly", mount->read_only.value,
-                                               "size", (json_int_t)mount->size_bytes.value, "mode",
-                                               (int)mode_of(mount)));
+        json_array_append_new(
+            array, json_pack("{s:s, s:s*, s:s, s:b, s:I, s:i, s:I}", "type", mount->type_name,
+                             "source", mount->source, "target", mount->target, "readOnly",
+                             mount->read_only.value, "size", (json_int_t)mount->size_bytes.value,
+                             "mode", (int)mode_of(mount), "index", (json_int_t)mount->index));
     }
     return array;
 }
@@ -251,6 +274,7 @@ void local_mounts_from_json(json_t *array, LocalMounts *ret_mounts)
         mount->type_name = g_strdup(json_string_value(json_object_get(object, "type")) ?: "");
         mount->source = g_strdup(json_string_value(json_object_get(object, "source")));
         mount->target = g_strdup(json_string_value(json_object_get(object, "target")) ?: "");
+        mount->index = (size_t)json_integer_value(json_object_get(object, "index"));
         mount->read_only.value = json_is_true(json_object_get(object, "readOnly"));
         mount->size_bytes.value = json_integer_value(json_object_get(object, "size"));
         mount->mode =
@@ -266,7 +290,8 @@ bool local_mounts_check(const LocalMounts *mounts, GError **error)
         const LocalMount *mount = &mounts->items[i];
         if (is_bind(mount) && access(mount->source, F_OK) < 0)
             return spr_fail_errno(error, SPR_E_NOT_FOUND, errno, "mount-source",
-                                  "the source \"%s\" of a mount can't be found", mount->source);
+                                  "mounts[%zu].source: \"%s\" can't be found on the host",
+                                  mount->index, mount->source);
     }
     return true;
 }

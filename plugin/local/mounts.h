@@ -14,11 +14,13 @@ typedef struct {
     DkrOptBool read_only;
     DkrOptInt size_bytes; /* of memory */
     DkrOptInt mode;
+    size_t index; /* in the option "mounts" */
 } LocalMount;
 
 typedef struct {
     LocalMount *items;
     size_t count;
+    bool is_given; /* as options, empty or not */
 } LocalMounts;
 
 void local_mounts_clear(LocalMounts *mounts);

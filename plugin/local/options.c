@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "local/capability.h"
 #include "local/refuse.h"
 #include "local/user.h"
 #include "options/json.h"
@@ -124,7 +125,7 @@ static const DkrJsonField option_fields[] = {
     {"hostname", dkr_json_read_text, AT(hostname), .wrong = dkr_rule_hostname},
     {"memory", dkr_json_read_integer, AT(memory), 0, G_MAXINT64},
     {"pidsLimit", dkr_json_read_integer, AT(pids_limit), -1, MAX_PIDS},
-    {"capDrop", dkr_json_read_texts, AT(cap_drop), .min = 1},
+    {"capDrop", dkr_json_read_texts, AT(cap_drop), .min = 1, .wrong = local_wrong_capability},
     {"init", read_true, AT(init)},
     {"privileged", read_false, AT(privileged)},
     {"supervisor", read_supervisor, AT(supervisor), .words = supervisor_modes},
@@ -193,12 +194,12 @@ static bool check_isolation(const DkrSandboxOptions *options, GError **error)
 {
     if (strcmp(options->isolation, LOCAL_BUBBLEWRAP) == 0)
         return true;
-    const char *wrong = strcmp(options->network, "none") == 0 ? "network"
-                        : options->hostname                   ? "hostname"
-                        : options->working_directory          ? "workingDirectory"
-                        : options->cap_drop                   ? "capDrop"
-                        : options->mounts.count > 0           ? "mounts"
-                                                              : NULL;
+    const char *wrong = strcmp(options->network, "none") == 0     ? "network"
+                        : options->hostname                       ? "hostname"
+                        : options->working_directory              ? "workingDirectory"
+                        : options->cap_drop && *options->cap_drop ? "capDrop"
+                        : options->mounts.count > 0               ? "mounts"
+                                                                  : NULL;
     return !wrong || spr_fail(error, SPR_E_UNSUPPORTED, "unsupported-option",
                               "%s: with \"isolation\": \"none\" there is nothing to keep it with: "
                               "leave one of the two out",

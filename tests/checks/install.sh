@@ -17,7 +17,7 @@ check() {
     fi
 }
 
-echo 1..7
+echo 1..8
 DESTDIR=$into/root meson install -C build --no-rebuild > "$into/log" 2>&1 || sed 's/^/# /' "$into/log"
 pc=$(find "$into/root" -name sandbox-provider.pc)
 export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$into/root
@@ -35,5 +35,7 @@ check 'local.so lies there too, and exports one symbol' \
 # shellcheck disable=SC2046
 check 'a host compiles against the installed headers' \
     cc -Werror $(pkg-config --cflags sandbox-provider) docs/examples/host.c -ldl -o "$into/host"
+check 'its profiles are found by name, also in a tree that was moved' \
+    "$into/root/usr/local/bin/host-sim" check "$providers/local.so" --profile local --include ABI-01
 check 'a bare name is found in SANDBOX_PROVIDER_PATH' \
     env SANDBOX_PROVIDER_PATH="$providers" build/host-sim/host-sim info docker

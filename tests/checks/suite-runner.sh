@@ -121,11 +121,50 @@ suite mock --level 1 --include 'A*' --include 'B*' --profile "$work/own.json"
 check 'which the same provider satisfies' test $status -eq 0
 suite mock --profile "$work/none.json"
 check 'a profile that is not there is told by its path' gave 2 "*$work/none.json*"
+cd "$work" || exit 1
+for profile in docker-1.41 docker-1.41-plain docker-1.45 docker-1.45-plain local; do
+    suite mock --include EXE-01 --profile $profile --json "$work/named.json"
+    check "the profile $profile is found by its name from anywhere" \
+        eval 'test $status -eq 0 && grep -q "\"profile\": *\"$profile\"" "$work/named.json"'
+done
+for provider in docker local; do
+    "$host" check $provider --include 'ABI-0[1-4]' > "$work/out" 2> "$work/err"
+    status=$?
+    check "the provider $provider is found by its name from anywhere" gave 0 '*4 passed, 0 failed*'
+done
+cd - > "$work/out" || exit 1
 suite mock --hooks "$work/wants.json"
 check 'a wrong file of hooks is told by its key' gave 2 '*"name": hooks are*'
 
 suite mock --include LIF-20
 check 'without hooks a case of the outside is skipped, and says what it needs' gave 3 '*# SKIP @stop needs --hooks FILE*'
+
+suite mock --include 'EXE-0[12]' --include 'RDF-0?'
+check 'ids are chosen by globs of the shell' gave 0 '*EXE-01*EXE-02*RDF-01*passed, 0 failed*'
+suite mock --level 1 --include 'EXE-*' --include EXE-99
+check 'one that selects nothing is an error that names it' gave 3 '*--include EXE-99: there is no such case*'
+suite mock --level 1 --include 'EXE-*' --include ABI-44
+check 'so is one that is of a higher level' gave 3 '*--include ABI-44 selects nothing: ABI-44 is of level 2, the run of level 1*'
+suite mock --level 1 --exclude 'EXW-*'
+check 'and one that leaves nothing out' gave 3 '*--exclude EXW-\*: there is no such case*'
+for option in --json --junit --html --write-profile; do
+    suite mock --include EXE-01 $option "$work/none/report"
+    check "a file for $option that cannot be written is told before the run" \
+        gave 2 "*the report $work/none/report cannot be written: No such file*"
+done
+suite mock --include EXE-01 --json "$work"
+check 'so is a folder' gave 2 "*the report $work cannot be written: Is a directory*"
+ln -s page "$work/link"
+: > "$work/page"
+suite mock --include EXE-01 --html "$work/link"
+check 'what a link leads to is written, and the link stays' eval 'test $status -eq 0 && test -L "$work/link" && grep -q "<html" "$work/page"'
+not_left() { # a run that ends with that, and speaks of nothing left behind
+    gave 1 "$1" && ! grep -qi 'left' "$work/out" "$work/err"
+}
+suite mock --include 'EXE-*' --config '{"hots":"x"}'
+check 'a wrong --config is told once, and nothing else' not_left '*Bail out! the provider refuses --config: *hots*0 passed, 1 failed*'
+suite mock --include 'EXE-*' --options '{"imagine":1}'
+check 'so are wrong --options' not_left '*Bail out! the provider refuses --options: *imagine*0 passed, 1 failed*'
 
 # ---- reports
 

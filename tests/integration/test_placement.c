@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <ext/processes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -360,7 +361,12 @@ static pid_t host_behind(const int gate[2])
     close(gate[1]);
     EpBox box = ep_box("\"supervisor\":\"required\"");
     char byte;
-    bool ok = read(gate[0], &byte, 1) == 0 && ep_sh(box.sandbox, "true").status == SPROV_OK;
+    sprov_error error = SPROV_INIT(sprov_error);
+    bool ok = read(gate[0], &byte, 1) == 0 &&
+              ep_api()->start(box.sandbox, NULL, NULL, &error) == SPROV_OK &&
+              ep_sh(box.sandbox, "true").status == SPROV_OK;
+    if (!ok)
+        fprintf(stderr, "# a host of two: %s\n", error.message);
     ok = ep_api()->destroy(box.sandbox, NULL, NULL) == SPROV_OK && ok;
     _exit(ok ? 0 : 1);
 }

@@ -70,6 +70,10 @@ gone() { # at once, or as soon as init has waited for it
 
 # ------------------------------------------------------------------------------- refusals
 
+check 'a capability that there is not is refused by its place' refuses 'capDrop\[1\]: ' '{"capDrop":["NET_RAW","NOPE"]}'
+check 'a folder that is not there is refused by its place' refuses 'mounts\[1\].source: "/no/such"' \
+    '{"tmpfs":{"/x":""},"mounts":[{"type":"tmpfs","target":"/y"},{"type":"bind","source":"/no/such","target":"/given"}]}'
+
 check 'an image is refused by name' refuses 'image: the local provider cannot keep it' '{"image":"debian"}'
 check 'a template is refused by name' refuses 'template: ' '{"template":{"baseImage":"debian"}}'
 check 'mounts are refused by name' refuses 'volumes: ' '{"volumes":{"/etc":"/x"}}'
@@ -126,8 +130,8 @@ check 'a sandbox has the programs of the host and no file of it' \
     in_box '[ -x /usr/bin/env ] && [ ! -e /root ] && [ ! -e /home ] && [ ! -e /etc/shadow ] && [ ! -e /sys ]'
 check 'it sees none of its processes' prints supervisor in_box 'cat /proc/1/comm'
 check 'it writes nowhere but in its own' \
-    in_box '! touch /usr/x 2>&1 && ! touch /x 2>&1 && ! touch /etc/x 2>&1 && touch x /tmp/x /dev/shm/x'
-check 'its /tmp is not the host'\''s' [ ! -e /tmp/x ]
+    in_box '! touch /usr/x 2>&1 && ! touch /x 2>&1 && ! touch /etc/x 2>&1 && touch x /tmp/'"${work##*/}"'.x /dev/shm/x'
+check 'its /tmp is not the host'\''s' [ ! -e "/tmp/${work##*/}.x" ]
 check 'it has no capability and can get none' in_box 'grep -q "^CapEff:.0*$" /proc/self/status && ! unshare -Ur true 2>&1'
 check 'it cannot write the settings of the kernel' in_box 'find /proc -maxdepth 4 -path "/proc/[0-9]*" -prune -o -path /proc/self -prune -o -path /proc/thread-self -prune -o -type f -writable -print | tee w; [ ! -s w ]'
 check 'it has no network' prints lo: in_box 'tail -n +3 /proc/net/dev | awk "{ print \$1 }"'
@@ -179,6 +183,18 @@ check 'hosts that start one at once share it' starts
 check 'destroy leaves neither a process nor a file' eval 'hs rm --id box && gone && is_empty'
 check 'what is gone cannot be used without starting it' eval '! hs exec --id box --no-start -c true'
 
+# A folder that somebody removed takes its record with it, not its processes.
+orphan() { # ID OPTIONS
+    hs start --id "$1" -o "$2" && hs exec --id "$1" -o "$2" --detach -c "MARK=$work exec sleep 1000" && alive &&
+        rm -rf "${run:?}"/????????????????
+}
+for way in '{}' '{"isolation":"none"}'; do
+    check "a start ends what runs of a sandbox whose folder is gone: $way" \
+        eval 'orphan box "$way" && hs start --id box -o "$way" && grep -q created "$work/err" && gone'
+    check 'and it works' eval 'hs exec --id box -o "$way" -c "echo x > f" && hs rm --id box -o "$way" && is_empty'
+    check 'so does a removal' eval 'orphan box "$way" && hs rm --id box -o "$way" && gone && is_empty'
+done
+
 # A host that dies between the start and its record leaves a folder and a process.
 hs start --id box
 record=$(ls "$run"/*/record.json)
@@ -198,6 +214,21 @@ mounts="{\"mounts\":[{\"type\":\"bind\",\"source\":\"$work/given\",\"target\":\"
 hs start --id box -o "$mounts"
 check 'a folder of the host is given, and only to be read where that was asked for' \
     in_box 'grep -q ours /given/file && grep -q ours /looked/file && echo theirs > /given/new && ! touch /looked/x'
+warned() { # OPTIONS PATTERN: one warning like that; none for ''
+    hs start --id box -o "$1"
+    if [ -n "$2" ]; then
+        [ "$(grep -c differs "$work/err")" = 1 ] && grep -qE "$2" "$work/err"
+    else
+        ! grep -q differs "$work/err"
+    fi
+}
+check 'who asks for the same is told nothing' warned "$mounts" ''
+check 'nor who asks for nothing' warned '{}' ''
+check 'who asks for something else is told all of it in one line' warned \
+    '{"mounts":[],"hostname":"other","labels":{"a b":"c"},"workingDirectory":"/w"}' \
+    'hostname \(asked for "other", it has its default\), workingDirectory \(asked for "/w", it has "/workspace"\), mounts, labels\["a b"\];'
+check 'its state is told in a word of its own' eval \
+    'hs info --id box --json && grep -q "\"state\": *\"running\"" "$work/out" && grep -q "\"isolation\": *\"bubblewrap\"" "$work/out"'
 check 'it is the same folder' grep -q theirs "$work/given/new"
 check 'memory has its size and mode, also in what is given' \
     in_box 'touch /given/deep/hidden && ! head -c 100000 /dev/zero > /small/x && [ "$(stat -c %a /small)" = 700 ]'

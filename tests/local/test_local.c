@@ -1,8 +1,10 @@
 #include "base/error.h"
 #include "local/cgroup.h"
+#include "local/differences.h"
 #include "local/options.h"
 #include "local/plan.h"
 #include "local/store.h"
+#include "local/stray.h"
 #include "local/tree.h"
 #include "options/json.h"
 
@@ -63,6 +65,9 @@ Test(local_options, that_cannot_be_kept_are_refused_by_name)
     for (gsize i = 0; i < G_N_ELEMENTS(json); i++)
         is_refused(json[i][0], SPR_E_UNSUPPORTED, json[i][1]);
     is_refused("{\"isolation\":\"chroot\"}", SPR_E_INVALID_ARGUMENT, "isolation: ");
+    is_refused("{\"capDrop\":[\"cap_net_raw\",\"ALL\",\"NOPE\"]}", SPR_E_INVALID_ARGUMENT,
+               "capDrop[2]: ");
+    is_refused("{\"capDrop\":[\"CAP_CAP_CHOWN\"]}", SPR_E_INVALID_ARGUMENT, "capDrop[0]: ");
     is_refused("{\"workingDirectory\":\"/usr\"}", SPR_E_INVALID_ARGUMENT, "workingDirectory: ");
     is_refused("{\"workingDirectory\":\"/tmp/../usr\"}", SPR_E_INVALID_ARGUMENT,
                "workingDirectory: ");
@@ -344,6 +349,89 @@ Test(local_tree, takes_links_and_not_what_they_lead_to)
     cr_assert_eq(access(kept, F_OK), 0);
     cr_assert(local_tree_remove(root, NULL), "that there is none is success");
     cr_assert(local_tree_remove(other, NULL));
+}
+
+/* --------------------------------------------------------------------------- differences */
+
+/* What a handle with these options is told of a sandbox that was made with those. */
+static void differs(const char *made, const char *asked, const char *wanted)
+{
+    g_autoptr(DkrSandboxOptions) maker = NULL;
+    g_autoptr(DkrSandboxOptions) options = NULL;
+    cr_assert(dkr_sandbox_options_parse(made, &maker, NULL), "%s", made);
+    cr_assert(dkr_sandbox_options_parse(asked, &options, NULL), "%s", asked);
+    g_autofree char *workdir = local_plan_workdir(maker, "/folder");
+    g_autofree char *own = local_plan_workdir(options, "/folder");
+    LocalRecord record = {.isolation = maker->isolation,
+                          .network = maker->network,
+                          .hostname = maker->hostname,
+                          .workdir = workdir,
+                          .memory = maker->memory.value,
+                          .pids = maker->pids_limit.value,
+                          .labels = maker->labels,
+                          .mounts = maker->mounts};
+    g_autofree char *told = local_differences(options, &record, own);
+    cr_expect(g_strcmp0(told, wanted) == 0, "%s, %s: %s", made, asked, told);
+}
+
+Test(local_differences, are_told_of_what_was_asked_for_alone)
+{
+    const char *full = "{\"hostname\":\"h\",\"memory\":5,\"pidsLimit\":9,\"labels\":{\"a\":\"b\"},"
+                       "\"tmpfs\":{\"/x\":\"size=1k\"},\"workingDirectory\":\"/w\","
+                       "\"mounts\":[{\"type\":\"bind\",\"source\":\"/s\",\"target\":\"/t\"}]}";
+    differs(full, full, NULL);
+    differs(full, "{}", NULL);
+    differs(full,
+            "{\"workingDirectory\":\"/w/.\",\"mounts\":[{\"type\":\"bind\",\"source\":\"/s\","
+            "\"target\":\"/t\",\"readOnly\":false}],\"tmpfs\":{\"/x\":\"rw,size=1024\"}}",
+            NULL);
+    differs("{}", "{\"labels\":{},\"mounts\":[],\"tmpfs\":{},\"capDrop\":[],\"pidsLimit\":-1}",
+            NULL);
+    differs(full, "{\"mounts\":[]}", "mounts");
+    differs(full, "{\"tmpfs\":{}}", "mounts");
+    differs(full, "{\"labels\":{\"a\":\"secret\",\"b\":\"c\"}}", "labels[\"a\"], labels[\"b\"]");
+    differs(full, "{\"hostname\":\"g\"}", "hostname (asked for \"g\", it has \"h\")");
+    differs("{}", "{\"hostname\":\"g\"}", "hostname (asked for \"g\", it has its default)");
+    differs(full, "{\"memory\":0,\"pidsLimit\":8}",
+            "memory (asked for no limit, it has 5), pidsLimit (asked for 8, it has 9)");
+    differs(full, "{\"network\":\"host\",\"workingDirectory\":\"/v\"}",
+            "network (asked for \"host\", it has \"none\"), "
+            "workingDirectory (asked for \"/v\", it has \"/w\")");
+}
+
+/* -------------------------------------------------------------------------------- strays */
+
+/* Words with a space between them. */
+static bool runs_sandbox(const char *line, bool *ret_is_isolated)
+{
+    g_autofree char *arguments = g_strdup(line);
+    gsize size = strlen(line) + 1;
+    for (gsize i = 0; i < size; i++)
+        arguments[i] = arguments[i] == ' ' ? '\0' : arguments[i];
+    return local_stray_is_of(arguments, size, "/s/local/12", ret_is_isolated);
+}
+
+Test(local_strays, are_known_by_the_command_lines_that_a_plan_makes)
+{
+    static const char *const others[] = {"/bin/tail -f /s/local/12/workspace",
+                                         "/bin/tail --bind /s/local/12/workspace",
+                                         "bwrap --ro-bind /s/local/12/workspace /x",
+                                         "bwrap --bind /s/local/12/workspace2 /x",
+                                         "bwrap --bind",
+                                         "bwrap",
+                                         "/s/local/12/supervisor detach /s/local/12",
+                                         "/s/local/12/supervisor",
+                                         "supervisor init run"};
+    bool is_isolated;
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++)
+        cr_expect_not(runs_sandbox(others[i], &is_isolated), "%s", others[i]);
+    cr_expect_not(local_stray_is_of("", 0, "/s/local/12", &is_isolated));
+    cr_expect_not(local_stray_is_of("bwrap", 5, "/s/local/12", &is_isolated));
+    cr_assert(
+        runs_sandbox("/usr/bin/bwrap --dev /dev --bind /s/local/12/workspace /w", &is_isolated));
+    cr_assert(is_isolated);
+    cr_assert(runs_sandbox("/s/local/12/supervisor init run --dial run/boot", &is_isolated));
+    cr_assert_not(is_isolated);
 }
 
 /* --------------------------------------------------------------------------------- store */

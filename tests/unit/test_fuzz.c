@@ -32,6 +32,36 @@ Test(script, has_no_more_calls_in_a_round_than_can_be_judged)
     }
 }
 
+/* Whether the second command prints a variable that the first alone had, if it stuck to the handle.
+ */
+static bool would_show(const FuzzCall *first, const FuzzCall *second)
+{
+    bool is_own = second->slot == first->slot && second->number != FUZZ_UNTOUCHED;
+    return first->number >= FUZZ_SET && second->handle == first->handle && !is_own;
+}
+
+static bool has_commands_that_would_show(guint32 seed)
+{
+    g_autoptr(FuzzScript) script = fuzz_generate(seed, 3, 60, FUZZ_LIFECYCLE | FUZZ_PROCESSES);
+    const FuzzCall *last[FUZZ_LANES] = {NULL};
+    for (guint i = 0; i < script->calls->len; i++) {
+        const FuzzCall *call = fuzz_script_call(script, i);
+        bool is_command = call->function == FUZZ_RUN && !call->options;
+        if (is_command && last[call->lane] && would_show(last[call->lane], call))
+            return true;
+        last[call->lane] = is_command ? call : NULL;
+    }
+    return false;
+}
+
+Test(script, has_calls_that_show_what_one_of_their_kind_left)
+{
+    guint count = 0;
+    for (guint32 seed = 1; seed <= 100; seed++)
+        count += has_commands_that_would_show(seed);
+    cr_assert_geq(count, 15, "%u", count);
+}
+
 Test(script, is_read_as_it_was_written)
 {
     for (guint seed = 0; seed < 50; seed++) {
@@ -208,6 +238,15 @@ Test(judge, wants_destroyed_handles_to_say_so)
     strcpy(answer->reason, "destroyed");
     cr_assert(is_explained(&round));
     starts(&round, "0 start h1");
+    fuzz_judge_free(round.judge);
+}
+
+Test(judge, wants_no_answer_of_a_call_that_was_not_made)
+{
+    Round round = {.judge = fuzz_judge_new()};
+    call(&round, "0 destroy h0", 0, 1);
+    call(&round, "0 find h0 slot=0", 2, 3)->outcome = FUZZ_NO_HANDLE;
+    cr_assert(is_explained(&round));
     fuzz_judge_free(round.judge);
 }
 

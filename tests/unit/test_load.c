@@ -17,9 +17,9 @@ Test(load, a_limit_grows_with_the_part_of_the_time_that_work_had_to_wait)
     cr_assert(since >= 1 && since <= CHECK_LOAD_MOST, "%f", since);
 }
 
-/* A job that began a minute ago, and whether its limit of 40 s ends it when work had to wait so
- * long. */
-static bool is_ended_at_load(gint64 stalled_s)
+/* A job that began a minute ago, and whether its limit of 40 s from then on ends it when work had
+ * to wait so long. */
+static bool is_ended_at_load(gint64 stalled_s, gint64 limit_from_s)
 {
     CheckLoad now = check_load_now();
     int fds[2];
@@ -36,6 +36,7 @@ static bool is_ended_at_load(gint64 stalled_s)
                .output_fd = -1,
                .started_ms = g_get_monotonic_time() / 1000 - 60000,
                .limit_ms = 40000,
+               .limit_from_ms = limit_from_s * 1000,
                .load = {.at_us = now.at_us - 60000000},
                .records = g_string_new(NULL),
                .output = g_string_new(NULL)};
@@ -55,6 +56,12 @@ Test(load, a_case_gets_the_time_that_others_took_of_the_machine)
     CheckLoad now = check_load_now();
     if (now.stalled_us[0] < 30000000)
         cr_skip_test("this kernel does not count, or not for long");
-    cr_assert(is_ended_at_load(0));
-    cr_assert_not(is_ended_at_load(30));
+    cr_assert(is_ended_at_load(0, 0));
+    cr_assert_not(is_ended_at_load(30, 0));
+}
+
+Test(load, a_limit_that_began_later_counts_from_then_on)
+{
+    cr_assert(is_ended_at_load(0, 19));
+    cr_assert_not(is_ended_at_load(0, 30));
 }

@@ -100,6 +100,7 @@ Test(template_limits, a_base_image_is_a_short_word)
     refused("{\"baseImage\":null}", SPR_E_INVALID_ARGUMENT, "must be a string, got null");
     refused("{\"baseImage\":\"a\\u3000b\"}", SPR_E_UNSUPPORTED, "baseImage cannot hold white");
     refused("{\"baseImage\":\"a\\u007f\"}", SPR_E_UNSUPPORTED, "baseImage cannot hold white");
+    refused("{\"baseImage\":\"--platform=x\"}", SPR_E_UNSUPPORTED, "baseImage cannot begin with");
 }
 
 Test(template_limits, strings_are_counted_in_utf16_units)

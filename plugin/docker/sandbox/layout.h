@@ -20,6 +20,8 @@
 /* Of a container that is never started, whose volume is filled or looked into: the volume's name.
  */
 #define DKR_HELPER_LABEL "sprov.helper"
+/* What its own name begins with. */
+#define DKR_HELPER_NAME "sprov-helper-"
 
 /* "<program id>:main" or "<program id>:exec" */
 #define DKR_SUPERVISOR_LABEL "sprov.supervisor"

@@ -3,15 +3,14 @@
 #include "base/error.h"
 #include "base/tar.h"
 #include "engine/archive.h"
-#include "engine/containers.h"
 #include "engine/failure.h"
 #include "engine/volumes.h"
+#include "sandbox/helper.h"
 #include "sandbox/layout.h"
 #include "supervised/owner.h"
 
 #include <string.h>
 
-#define CLEANUP_LIMIT_MS (30 * 1000)
 #define OWN_DIGITS 16
 
 void dkr_placement_clear(DkrPlacement *placement)
@@ -187,20 +186,6 @@ static bool put_program(const DkrContext *context, const char *container, const 
     return dkr_archive_put(context->client, container, directory, writer, wait, error);
 }
 
-bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,
-                          const SprWait *wait, char **ret_container, GError **error)
-{
-    json_auto_t *body =
-        json_pack("{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image", image, "Cmd",
-                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, DKR_HELPER_LABEL, volume),
-                  "HostConfig", "Mounts", "Type", "volume", "Source", volume, "Target",
-                  DKR_SUPERVISOR_DIRECTORY, "VolumeOptions", "NoCopy", 1);
-    char *text = json_dumps(body, JSON_COMPACT);
-    bool ok = dkr_container_create(context->client, NULL, NULL, text, wait, ret_container, error);
-    free(text);
-    return ok;
-}
-
 static bool fill(const DkrContext *context, const DkrPlacement *placement, const char *image,
                  const SprWait *wait, GError **error)
 {
@@ -208,7 +193,7 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
     g_autofree char *helper = NULL;
     bool whole = false;
     spr_log(&context->log, SPR_LOG_INFO, "supervisor", "filling the volume %s", placement->volume);
-    if (!dkr_placement_helper(context, placement->volume, image, wait, &helper, error))
+    if (!dkr_helper_make(context, placement->volume, image, wait, &helper, error))
         return false;
     /* Another host may have been faster, and a container may be about to run what is there. */
     bool ok = placement->volume_is_own || is_whole(context, helper, DKR_SUPERVISOR_PROGRAM,
@@ -216,8 +201,7 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
     ok = ok && (whole ||
                 put_program(context, helper, DKR_SUPERVISOR_DIRECTORY, "bin/" DKR_SUPERVISOR_FILE,
                             folders, &placement->program, wait, error));
-    SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, CLEANUP_LIMIT_MS);
-    dkr_container_remove(context->client, helper, &cleanup, NULL);
+    dkr_helper_drop(context, helper, wait);
     return ok;
 }
 

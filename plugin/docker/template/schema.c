@@ -44,6 +44,8 @@ static bool check_base(const char *base, GError **error)
     static const DkrPlace place = {.argument = "baseImage", .item = -1};
     if (holds_control(base) || holds_space(base) || strchr(base, '$'))
         return refuse(&place, "cannot hold white space, \"$\" or control characters", base, error);
+    if (*base == '-')
+        return refuse(&place, "cannot begin with \"-\", as flags of FROM do", base, error);
     return true;
 }
 

@@ -88,11 +88,14 @@ static sprov_status send_file(sprov_sandbox *sandbox, int fd, const sprov_read_r
     return status;
 }
 
-static sprov_status read_open(sprov_sandbox *sandbox, const char *full,
+static sprov_status read_open(sprov_sandbox *sandbox, const char *full, int lock,
                               const sprov_read_request *request, const MockWait *wait,
                               sprov_read_result *result, sprov_error *error)
 {
     int fd = open(full, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    int failed = errno;
+    close(lock); /* no sooner: whoever destroys the sandbox has it while files go */
+    errno = failed;
     if (fd < 0)
         return errno == ENXIO ? refuse_kind(S_IFIFO, request->path, error)
                               : mock_refuse_errno(error, errno, "read", request->path);
@@ -146,9 +149,8 @@ sprov_status mock_read_file(sprov_sandbox *sandbox, const sprov_read_request *re
     int lock;
     status = mock_use(sandbox, &wait, &lock, error);
     if (status == SPROV_OK) {
-        close(lock);
         char *full = mock_absolute(sandbox, request->path);
-        status = read_open(sandbox, full, request, &wait, result, error);
+        status = read_open(sandbox, full, lock, request, &wait, result, error);
         free(full);
         sink_done(request->sink);
     }
@@ -281,8 +283,22 @@ static sprov_status copy_in(sprov_sandbox *sandbox, int fd, const sprov_write_re
     return status;
 }
 
+/* A removed file belonged to an earlier life of the sandbox. */
+static sprov_status put_in_place(sprov_sandbox *sandbox, int fd, mode_t mode, const char *fresh,
+                                 const char *target, const sprov_write_request *request,
+                                 sprov_error *error)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0 && st.st_nlink == 0)
+        return mock_fail_gone(error, "sandbox-gone", sandbox->options.id);
+    return fchmod(fd, mode) == 0 && rename(fresh, target) == 0
+               ? SPROV_OK
+               : mock_refuse_errno(error, errno, "write", request->path);
+}
+
+/* *lock is given up while bytes come. */
 static sprov_status replace(sprov_sandbox *sandbox, const char *target,
-                            const sprov_write_request *request, const MockWait *wait,
+                            const sprov_write_request *request, const MockWait *wait, int *lock,
                             sprov_error *error)
 {
     struct stat st;
@@ -302,10 +318,13 @@ static sprov_status replace(sprov_sandbox *sandbox, const char *target,
         free(fresh);
         return status;
     }
+    mock_close_fd(lock);
     status = copy_in(sandbox, fd, request, wait, error);
     mode_t mode = request->mode ? request->mode : exists ? st.st_mode & 07777 : 0644;
-    if (status == SPROV_OK && (fchmod(fd, mode) != 0 || rename(fresh, target) != 0))
-        status = mock_refuse_errno(error, errno, "write", request->path);
+    if (status == SPROV_OK)
+        status = mock_store_lock(sandbox->provider, true, wait, lock, error);
+    if (status == SPROV_OK)
+        status = put_in_place(sandbox, fd, mode, fresh, target, request, error);
     close(fd);
     if (status != SPROV_OK)
         unlink(fresh);
@@ -314,7 +333,7 @@ static sprov_status replace(sprov_sandbox *sandbox, const char *target,
 }
 
 static sprov_status write_path(sprov_sandbox *sandbox, const sprov_write_request *request,
-                               const MockWait *wait, sprov_error *error)
+                               const MockWait *wait, int *lock, sprov_error *error)
 {
     size_t size = strlen(request->path);
     if (request->path[size - 1] == '/')
@@ -324,7 +343,7 @@ static sprov_status write_path(sprov_sandbox *sandbox, const sprov_write_request
     char *target = follow(full);
     sprov_status status = make_parents(sandbox->dir, target, error);
     if (status == SPROV_OK)
-        status = replace(sandbox, target, request, wait, error);
+        status = replace(sandbox, target, request, wait, lock, error);
     free(full);
     free(target);
     return status;
@@ -359,8 +378,8 @@ sprov_status mock_write_file(sprov_sandbox *sandbox, const sprov_write_request *
     int lock;
     status = mock_use(sandbox, &wait, &lock, error);
     if (status == SPROV_OK) {
-        close(lock);
-        status = write_path(sandbox, request, &wait, error);
+        status = write_path(sandbox, request, &wait, &lock, error);
+        mock_close_fd(&lock);
         mock_callback_begin();
         if (request->source->done)
             request->source->done(request->source->ctx);

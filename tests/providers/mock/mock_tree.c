@@ -19,6 +19,7 @@ typedef struct {
     sprov_sandbox *sandbox;
     const char *path;
     char *full;
+    int lock; /* nobody destroys the sandbox meanwhile; given up before a callback */
     sprov_error *error;
 } Visit;
 
@@ -58,14 +59,14 @@ static sprov_status begin_visit(Visit *visit, sprov_sandbox *sandbox, const char
         mock_sandbox_unref(sandbox);
         return status;
     }
-    close(lock);
-    *visit = (Visit){sandbox, path, mock_absolute(sandbox, path), error};
+    *visit = (Visit){sandbox, path, mock_absolute(sandbox, path), lock, error};
     return SPROV_OK;
 }
 
 static void end_visit(Visit *visit)
 {
     free(visit->full);
+    mock_close_fd(&visit->lock);
     mock_sandbox_unref(visit->sandbox);
 }
 
@@ -103,7 +104,7 @@ static json_t *describe(const char *path, const char *full, const struct stat *s
     return object;
 }
 
-static sprov_status tell(const Visit *visit, uint32_t flags, sprov_text_fn emit, void *emit_ctx)
+static sprov_status tell(Visit *visit, uint32_t flags, sprov_text_fn emit, void *emit_ctx)
 {
     struct stat st;
     bool itself = flags & SPROV_FILES_NO_FOLLOW;
@@ -111,6 +112,7 @@ static sprov_status tell(const Visit *visit, uint32_t flags, sprov_text_fn emit,
         return errno == ENOENT && flags & SPROV_FILES_MISSING_OK ? SPROV_OK
                                                                  : refuse(visit, errno, "look at");
     json_t *object = describe(visit->path, visit->full, &st);
+    mock_close_fd(&visit->lock);
     mock_emit(emit, emit_ctx, object);
     json_decref(object);
     return SPROV_OK;
@@ -178,6 +180,7 @@ static sprov_status mock_list_files(sprov_sandbox *sandbox, const char *path, ui
     if (!collect(visit.full, "", flags & SPROV_FILES_RECURSIVE, all) &&
         !(errno == ENOENT && flags & SPROV_FILES_MISSING_OK))
         status = refuse(&visit, errno, "list");
+    mock_close_fd(&visit.lock);
     if (status == SPROV_OK)
         json_array_foreach(all, i, object) mock_emit(emit, emit_ctx, object);
     json_decref(all);
