@@ -135,9 +135,10 @@ static sprov_status core_create(sprov_provider *provider, const char *options,
     return ok ? SPROV_OK : glue_fail(error, failure);
 }
 
+/* In a forked child what would be closed and ended with it is still the parent's. */
 static void core_release(sprov_sandbox *sandbox)
 {
-    if (sandbox)
+    if (sandbox && getpid() == sandbox->provider->pid)
         glue_sandbox_unref(sandbox);
 }
 

@@ -11,9 +11,10 @@
 bool glue_own_open(const sprov_provider *provider, const SprLog *log, const char *config,
                    DkrContext **ret_context, GError **error);
 
-/* The context of a sandbox whose options ask for one of its own; *ret_context stays as it is for
- * all others, which have the provider's. */
-bool glue_own_open_sandbox(const sprov_provider *provider, const DkrSandboxOptions *options,
+/* What there is to check of the options behind their parser, and the context of a sandbox whose
+ * options ask for one of its own; *ret_context stays as it is for all others, which have the
+ * provider's. */
+bool glue_own_open_sandbox(const sprov_provider *provider, DkrSandboxOptions *options,
                            DkrContext **ret_context, GError **error);
 
 /* NULL does nothing. */

@@ -20,7 +20,7 @@ bool glue_own_open(const sprov_provider *provider, const SprLog *log, const char
     return true;
 }
 
-bool glue_own_open_sandbox(const sprov_provider *provider, const DkrSandboxOptions *options,
+bool glue_own_open_sandbox(const sprov_provider *provider, DkrSandboxOptions *options,
                            DkrContext **ret_context, GError **error)
 {
     return true;

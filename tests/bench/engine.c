@@ -273,7 +273,7 @@ static void tar_head(char block[TAR_BLOCK], const char *name, int number, int of
 
 static void put(void *data, const char *name, size_t size, int count)
 {
-    static const char zeros[65536];
+    static char piece[65536];
     const Engine *engine = data;
     Answer answer;
     char path[256], block[TAR_BLOCK];
@@ -285,12 +285,14 @@ static void put(void *data, const char *name, size_t size, int count)
         tar_head(block, name, i, count, size);
         send_all(answer.fd, block, sizeof block);
         for (size_t left = padded(size); left > 0;) {
-            size_t n = left < sizeof zeros ? left : sizeof zeros;
-            send_all(answer.fd, zeros, n);
+            size_t n = left < sizeof piece ? left : sizeof piece;
+            memset(piece, 0, n); /* bytes have to be made, as by the source of a provider's call */
+            send_all(answer.fd, piece, n);
             left -= n;
         }
     }
-    send_all(answer.fd, zeros, 2 * TAR_BLOCK);
+    memset(piece, 0, sizeof piece);
+    send_all(answer.fd, piece, 2 * TAR_BLOCK);
     read_head(&answer, path);
     close(answer.fd);
 }

@@ -43,7 +43,7 @@ static void use_options(const DkrSandboxOptions *options)
     json_auto_t *inspect =
         json_pack("{s:O, s:O}", "Config", sent, "HostConfig", json_object_get(sent, "HostConfig"));
     require(dkr_spec_verify(options, inspect, &error));
-    g_auto(GStrv) warnings = dkr_warnings(options, inspect, false);
+    g_auto(GStrv) warnings = dkr_warnings(options, inspect, NULL, false);
     require(!warnings[0] || strstr(warnings[0], "bypass"));
     if (!dkr_spec_check_api(options, 41, &error))
         require_error(error);

@@ -189,6 +189,23 @@ int ep_count(const char *id)
     return count;
 }
 
+int ep_count_helpers(void)
+{
+    const char *owner = ep_format(":%ld:", (long)getpid());
+    char *list;
+    int count = 0;
+    cr_assert_eq(ep_engine("GET",
+                           "/containers/json?all=1&filters=%7B%22label%22:%5B%22sprov.helper%22"
+                           "%5D%7D",
+                           NULL, &list),
+                 200);
+    while ((list = strstr(list, owner))) {
+        list += strlen(owner);
+        count++;
+    }
+    return count;
+}
+
 char *ep_container(const char *id)
 {
     char *list = list_containers("mastra.sandbox.id", id);

@@ -20,7 +20,6 @@ const sprov_api *ep_api(void);
 const void *ep_extension(const char *id); /* has to be there */
 const sprov_ext_lifecycle *ep_lifecycle(void);
 
-
 /* The provider of DOCKER_HOST; fails the test when nothing answers there. */
 sprov_provider *ep_open(void);
 
@@ -118,6 +117,9 @@ int ep_engine(const char *method, const char *path, const char *json, char **ret
 /* How many containers carry the sandbox's id, and the engine's id of the first, or NULL. */
 int ep_count(const char *id);
 char *ep_container(const char *id);
+
+/* How many there are that this process made for a moment, beside those of sandboxes. */
+int ep_count_helpers(void);
 
 /* An image of BusyBox with this entrypoint, a JSON list; removed by DELETE /images/<its name>. */
 char *ep_image(const char *entrypoint);

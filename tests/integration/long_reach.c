@@ -317,24 +317,28 @@ static sprov_source endless_source(Victim *victim)
     return source;
 }
 
+/* output and input may be NULL. */
+static sprov_status exec_on(Victim *victim, const char *command, const sprov_sink *output,
+                            const sprov_source *input)
+{
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = command;
+    request.run_timeout_ms = -1;
+    request.stdout_sink = output;
+    request.stdin_source = input;
+    return ep_api()->exec(victim->box.sandbox, &request, NULL, NULL, &victim->error);
+}
+
 static sprov_status exec_silent(Victim *victim)
 {
     sprov_sink sink = slow_sink(victim);
-    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
-    request.command = "echo begun; exec sleep 300";
-    request.run_timeout_ms = -1;
-    request.stdout_sink = &sink;
-    return ep_api()->exec(victim->box.sandbox, &request, NULL, NULL, &victim->error);
+    return exec_on(victim, "echo begun; exec sleep 300", &sink, NULL);
 }
 
 static sprov_status exec_with_input(Victim *victim)
 {
     sprov_source source = endless_source(victim);
-    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
-    request.command = "cat > /dev/null";
-    request.run_timeout_ms = -1;
-    request.stdin_source = &source;
-    return ep_api()->exec(victim->box.sandbox, &request, NULL, NULL, &victim->error);
+    return exec_on(victim, "cat > /dev/null", NULL, &source);
 }
 
 static sprov_status read_big(Victim *victim)

@@ -1,6 +1,6 @@
 /* Mixed calls while the engine is killed and restarted, and while single requests fail at random:
  * no result is wrong, what was acknowledged is there, and nothing is left behind.
- * tests/long/storm.sh runs it. */
+ * tests/long/storm.sh runs it, and tests/long/sanitizers.sh. */
 #include "px.h"
 
 #include <criterion/criterion.h>
@@ -142,6 +142,7 @@ static void finish(Storm *storm)
     cr_expect_eq(ep_api()->destroy(storm->box.sandbox, NULL, &error), SPROV_OK, "destroy: %s",
                  error.message);
     cr_expect_eq(ep_count(storm->box.id), 0, "a container is left");
+    cr_expect_eq(ep_count_helpers(), 0, "a helper's container is left");
     ep_leave(&storm->box);
 }
 

@@ -72,7 +72,7 @@ static void check_container(const char *name, const json_t *entry, const json_t 
     expect_kept("", config, json_object_get(inspect, "Config"));
     cr_expect(dkr_spec_verify(options, inspect, &error), "%s: %s", name,
               error ? error->message : "");
-    g_auto(GStrv) warnings = dkr_warnings(options, inspect, false);
+    g_auto(GStrv) warnings = dkr_warnings(options, inspect, NULL, false);
     cr_expect_null(warnings[0], "%s: %s", name, warnings[0]);
 }
 

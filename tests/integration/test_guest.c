@@ -4,9 +4,11 @@
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -123,4 +125,125 @@ Test(guest, works_where_its_children_are_waited_for_by_the_host)
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
     cr_assert_null(failed, "%s", failed);
+}
+
+/* ------------------------------------------------------------------- a host that forks */
+
+static void *run_long(void *ctx)
+{
+    EpRun *run = ((void **)ctx)[1];
+    *run =
+        ep_sh(((void **)ctx)[0],
+              "echo begun > /root/begun; while [ ! -e /root/end ]; do sleep 0.1; done; echo end");
+    return NULL;
+}
+
+static bool has_begun(void *ctx)
+{
+    EpRun run = ep_sh(ctx, "[ -e /root/begun ]");
+    return run.status == SPROV_OK && run.result.exit_code == 0;
+}
+
+/* What the child lets go of is the parent's connections and threads. 0: all was as it should be. */
+static int let_go_in_child(EpBox *box)
+{
+    sprov_error error = SPROV_INIT(sprov_error);
+    alarm(20);
+    ep_api()->release(box->sandbox);
+    return ep_api()->close(box->provider, &error) != SPROV_E_CONFLICT;
+}
+
+static void check_child(EpBox *box)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(let_go_in_child(box));
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status), "the child was ended by signal %d", WTERMSIG(status));
+    cr_expect_eq(WEXITSTATUS(status), 0, "the child may close the provider");
+}
+
+/* The name of a socket, or NULL. */
+static const char *socket_of(int fd)
+{
+    char target[64] = "";
+    ssize_t size = readlink(ep_format("/proc/self/fd/%d", fd), target, sizeof target - 1);
+    return size > 0 && strncmp(target, "socket:", 7) == 0 ? ep_format("%s ", target) : NULL;
+}
+
+static const char *open_sockets(void)
+{
+    const char *all = "";
+    for (int fd = 0; fd < 256; fd++)
+        all = ep_format("%s%s", all, socket_of(fd) ?: "");
+    return all;
+}
+
+Test(guest, goes_on_when_a_child_that_it_forked_lets_go_of_everything)
+{
+    EpBox box = box_of_way();
+    EpRun run;
+    void *caller[] = {box.sandbox, &run};
+    pthread_t thread;
+    ep_start(box.sandbox);
+    ep_ask(box.sandbox, "true");
+    const char *before = open_sockets();
+    check_child(&box);
+    ep_ask(box.sandbox, "true");
+    cr_expect_str_eq(open_sockets(), before, "the child closed connections of its parent");
+    cr_assert_eq(pthread_create(&thread, NULL, run_long, caller), 0);
+    cr_assert(ep_wait_until(has_begun, box.sandbox));
+    check_child(&box);
+    ep_ask(box.sandbox, "touch /root/end");
+    pthread_join(thread, NULL);
+    cr_expect_eq(run.status, SPROV_OK, "%s", run.error.message);
+    cr_expect_str_eq(run.out.data, "end\n");
+    ep_destroy(&box);
+}
+
+/* Neither end of a pair within this process. */
+static bool leads_out(int fd)
+{
+    struct sockaddr_storage ours, theirs;
+    socklen_t size = sizeof ours, their_size = sizeof theirs;
+    return getsockname(fd, (struct sockaddr *)&ours, &size) == 0 &&
+           getpeername(fd, (struct sockaddr *)&theirs, &their_size) == 0 &&
+           (size > sizeof ours.ss_family || their_size > sizeof theirs.ss_family);
+}
+
+/* In the child, behind the parent's release. 0: of what it inherited all that came behind those
+ * before is over. */
+static int look_at_inherited(int go, const char *before)
+{
+    char byte;
+    int open = 0;
+    alarm(20);
+    if (read(go, &byte, 1) != 1)
+        return 2;
+    for (int fd = 0; fd < 256; fd++) {
+        struct pollfd p = {.fd = fd};
+        const char *name = socket_of(fd);
+        open |= name && leads_out(fd) && !strstr(before, name) && poll(&p, 1, 0) == 0;
+    }
+    return open;
+}
+
+/* Its descriptors are the parent's: what that closes is over for the other side all the same. */
+Test(guest, ends_its_connections_although_a_child_that_it_forked_lives_on)
+{
+    int go[2], status;
+    const char *before = open_sockets();
+    EpBox box = box_of_way();
+    cr_assert_eq(pipe2(go, O_CLOEXEC), 0);
+    ep_start(box.sandbox);
+    ep_ask(box.sandbox, "true");
+    cr_assert_str_neq(open_sockets(), before, "there is no connection");
+    pid_t child = fork();
+    if (child == 0)
+        _exit(look_at_inherited(go[0], before));
+    ep_leave(&box); /* the sandbox goes when all tests are over */
+    cr_assert_eq(write(go[1], "x", 1), 1);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect_eq(status, 0, "a connection is still open (%x)", (unsigned)status);
 }

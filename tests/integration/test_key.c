@@ -147,13 +147,26 @@ Test(key, of_a_host_that_answers_for_none_is_told_as_such)
     cr_expect_eq(open_with(&host, "", &error), SPROV_E_ABI, "%s", error.message);
 }
 
+/* In whatever form, and in either place. */
 Test(key, that_stands_in_the_configuration_itself_is_refused)
 {
-    Host host = host_with(content("key-0"));
-    sprov_error error = SPROV_INIT(sprov_error);
-    sprov_provider *provider = NULL;
-    const char *config = "{\"host\":\"tcp://far:2376\",\"cert\":\"/c\",\"key\":"
-                         "\"-----BEGIN PRIVATE KEY-----secretive\",\"environment\":false}";
-    cr_assert_eq(ep_api()->open(&host.host, config, &provider, &error), SPROV_E_INVALID_ARGUMENT);
-    cr_assert_null(strstr(error.message, "secretive"));
+    static const char *const places[] = {
+        "\"key\":\"-----BEGIN PRIVATE KEY-----secretive\"",
+        "\"key\":\"MIIEvQIBADANsecretive\"",
+        "\"keySecret\":\"-----BEGIN PRIVATE KEY-----\\nsecretive\"",
+        "\"keySecret\":\"MIIEvQIBADAN\\nsecretive\"",
+    };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        Host host = host_with(content("key-0"));
+        sprov_error error = SPROV_INIT(sprov_error);
+        sprov_provider *provider = NULL;
+        host.host.ctx = &host;
+        const char *config = ep_format("{\"host\":\"tcp://far:2376\",\"cert\":\"%s/cert-0\",%s,"
+                                       "\"environment\":false}",
+                                       folder, places[i]);
+        cr_expect_eq(ep_api()->open(&host.host, config, &provider, &error),
+                     SPROV_E_INVALID_ARGUMENT);
+        cr_expect_null(strstr(error.message, "secretive"), "%s", error.message);
+        cr_expect_eq(host.asked, 0);
+    }
 }

@@ -325,6 +325,8 @@ Test(leaks, of_a_configuration_that_holds_a_secret_there_are_none)
         "{\"host\":\"ssh://far\",\"sshOptions\":{\"password\":\"%s\"}}",
         "{\"host\":\"far\",\"password\":\"%s\"}",
         "{\"host\":\"far\",\"key\":[\"%s\"]}",
+        "{\"host\":\"far\",\"cert\":\"/none\",\"key\":\"%s\"}",
+        "{\"host\":\"far\",\"cert\":\"/none\",\"keySecret\":\"-----BEGIN PRIVATE KEY-----\\n%s\"}",
         "{\"host\":\"far\",\"key\":\"%s\"",
     };
     char *value = ep_format("v4lue-%s", ep_new_id());

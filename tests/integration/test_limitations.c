@@ -168,7 +168,10 @@ Test(limitation, L16_a_stopped_sandbox_runs_the_next_command)
 Test(limitation, L16_a_sandbox_of_any_user_runs_commands_after_a_stop)
 {
     static const char *const users[] = {"\"user\":\"1000\"", "\"user\":\"nobody\"",
-                                        "\"user\":\"1000:1000\",\"transport\":\"stream\""};
+                                        "\"user\":\"1000:1000\",\"transport\":\"stream\"",
+                                        "\"user\":\"1000\",\"readonlyRootfs\":true",
+                                        "\"user\":\"1000\",\"readonlyRootfs\":true,"
+                                        "\"init\":false"};
     for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
         EpBox box = ep_box(users[i]);
         ep_start(box.sandbox);
@@ -317,17 +320,35 @@ Test(limitation, L35_a_port_that_is_not_published_is_told)
     cr_expect_eq(ep_engine("DELETE", ep_format("/networks/%s", name), NULL, NULL), 204);
 }
 
-Test(limitation, L35_a_port_that_is_taken_is_named)
+/* A listener on port, or on any that is free. */
+static int take_port(int *port)
 {
-    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in name = {.sin_family = AF_INET,
+                               .sin_port = htons((uint16_t)*port),
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof name;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert(bind(fd, (struct sockaddr *)&name, size) == 0 && listen(fd, 1) == 0);
     cr_assert(getsockname(fd, (struct sockaddr *)&name, &size) == 0);
-    EpBox box = ep_box(ep_format("\"ports\":{\"80\":\"%d\"}", ntohs(name.sin_port)));
-    sprov_error error = SPROV_INIT(sprov_error);
-    cr_expect_neq(ep_api()->start(box.sandbox, NULL, NULL, &error), SPROV_OK);
-    cr_expect(strstr(error.message, "ports[\"80\"]"), "%s", error.message);
+    *port = ntohs(name.sin_port);
+    return fd;
+}
+
+/* At the first start, and when somebody took it while the sandbox was stopped. */
+Test(limitation, L35_a_port_that_is_taken_is_named)
+{
+    int port = 0, fd = take_port(&port);
+    EpBox box = ep_box(ep_format("\"ports\":{\"79\":\"0\",\"80\":\"%d\"}", port));
+    char *named = ep_format("ports[\"80\"] \"%d\": ", port);
+    for (int start = 1; start <= 2; start++) {
+        sprov_error error = SPROV_INIT(sprov_error);
+        cr_expect_neq(ep_api()->start(box.sandbox, NULL, NULL, &error), SPROV_OK);
+        cr_expect(strstr(error.message, named), "start %d: %s", start, error.message);
+        close(fd);
+        ep_start(box.sandbox);
+        cr_assert_eq(ep_lifecycle()->stop(box.sandbox, NULL, NULL), SPROV_OK);
+        fd = take_port(&port);
+    }
     close(fd);
     ep_destroy(&box);
 }

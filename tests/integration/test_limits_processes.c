@@ -219,6 +219,41 @@ Test(limitation, L27_a_process_is_found_again_after_its_host_died_and_until_it_i
     ep_destroy(&box);
 }
 
+static bool is_known(const EpBox *box, sprov_process *process)
+{
+    sprov_process *found = NULL;
+    char printed[16] = {0};
+    uint64_t offset = 0;
+    size_t size = 0;
+    int count = 0;
+    bool is =
+        processes()->find(box->sandbox, processes()->id(process), NULL, &found, NULL) == SPROV_OK &&
+        processes()->list(box->sandbox, NULL, count_one, &count, NULL) == SPROV_OK &&
+        processes()->read(process, SPROV_STREAM_OUT, &offset, printed, sizeof printed, &size, NULL,
+                          NULL) == SPROV_OK;
+    processes()->release(found);
+    return is && count == 1 && strcmp(printed, "on\n") == 0;
+}
+
+/* Root without the right to kill others has somebody else's process on its hands. */
+Test(limitation, L27_a_process_whose_kill_failed_is_known_as_before)
+{
+    static const int signals[] = {SIGTERM, SIGKILL};
+    EpBox box = ep_box("\"capDrop\":[\"KILL\"]");
+    sprov_process *process = spawn(
+        box.sandbox, "exec setpriv --reuid 1000 --clear-groups sh -c 'echo on; exec sleep 8272'");
+    cr_assert(is_known(&box, process)); /* the read waits for its first line */
+    for (int i = 0; i < 2; i++) {
+        sprov_kill_request request = SPROV_INIT(sprov_kill_request);
+        request.signal = signals[i];
+        cr_expect_neq(processes()->kill(process, &request, NULL, NULL), SPROV_OK);
+        cr_expect(is_known(&box, process), "after signal %d", signals[i]);
+        cr_expect(ep_runs(box.sandbox, "sleep 8272"));
+    }
+    processes()->release(process);
+    ep_destroy(&box);
+}
+
 static bool is_stopped(const char *id)
 {
     char *inspect;

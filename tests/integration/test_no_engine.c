@@ -12,6 +12,44 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* ------------------------------------------------------------- none that is asked */
+
+/* Whether a sandbox with the id exists is not known yet. */
+Test(no_engine, is_needed_to_refuse_a_template_that_no_engine_could_build)
+{
+    static const struct {
+        const char *definition, *says;
+    } rows[] = {
+        {"{\"operatons\":[]}", "template: a template definition can only hold \"baseImage\" and "
+                               "\"operations\", got \"operatons\", did you mean \"operations\"?"},
+        {"{\"baseimage\":\"x\"}", "did you mean \"baseImage\"?"},
+        {"{\"operations\":[{\"method\":\"runCmd\",\"arg\":[]}]}",
+         "template: operations[0] can only hold \"method\" and \"args\", got \"arg\", did you "
+         "mean \"args\"?"},
+        {"{\"operations\":[{\"method\":\"runCommand\",\"args\":[\"x\"]}]}",
+         "template: operations[0]: there is no method \"runCommand\", did you mean \"runCmd\"?"},
+        {"{\"operations\":[{\"method\":\"runCmd\",\"args\":[7]}]}",
+         "template: operations[0] runCmd: command must be a string or a list of strings, got 7"},
+        {"{\"repositry\":{}}", "did you mean \"repository\"?"},
+        {"{\"repository\":{\"reff\":\"x\"}}",
+         "template: repository: there is no option \"reff\", did you mean \"ref\"?"},
+        {"{\"repository\":{\"sha\":\"x\"}}",
+         "template: repository: sha must be a commit of 40 hex digits, got \"x\""},
+        {"{\"repository\":{\"cloneUrl\":\"ftp://x/y\"}}", "template: the repository's cloneUrl"},
+    };
+    sprov_provider *provider = ep_open_at("unix:///nowhere.sock");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sprov_sandbox *sandbox = NULL;
+        sprov_error error = SPROV_INIT(sprov_error);
+        char *options = ep_format("{\"id\":\"i\",\"template\":%s}", rows[i].definition);
+        cr_expect_eq(ep_api()->create(provider, options, NULL, &sandbox, &error),
+                     SPROV_E_INVALID_ARGUMENT, "%s", options);
+        cr_expect(strstr(error.message, rows[i].says), "%s: %s", options, error.message);
+        ep_api()->release(sandbox);
+    }
+    cr_expect_eq(ep_api()->close(provider, NULL), SPROV_OK);
+}
+
 /* -------------------------------------------------------------------------- nothing */
 
 static void check_unreachable(const char *socket, const char *says)
@@ -370,4 +408,53 @@ Test(no_engine, by_ssh_is_told_with_the_command_to_try)
                   strstr(error.message, ep_format("ssh -p %d me@127.0.0.1 docker version", port)),
               "%s", error.message);
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+}
+
+/* -------------------------------------------------------------------- quiet connections */
+
+static void *start_there(void *ctx)
+{
+    sprov_provider *provider = ep_open_at(ep_format("tcp://127.0.0.1:%d", *(int *)ctx));
+    sprov_sandbox *sandbox = ep_create(provider, ep_new_id(), NULL);
+    sprov_error error = SPROV_INIT(sprov_error);
+    cr_expect_neq(ep_api()->start(sandbox, NULL, NULL, &error), SPROV_OK);
+    ep_api()->release(sandbox);
+    cr_expect_eq(ep_api()->close(provider, NULL), SPROV_OK);
+    return NULL;
+}
+
+/* Of this process's connections to port: how many, and how many of them ask whether the other side
+ * is still there. */
+static void count_connections(int port, int *ret_all, int *ret_asking)
+{
+    *ret_all = *ret_asking = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct sockaddr_in peer = {0};
+        socklen_t size = sizeof peer;
+        int asks = 0;
+        if (getpeername(fd, (struct sockaddr *)&peer, &size) != 0 || peer.sin_family != AF_INET ||
+            ntohs(peer.sin_port) != port)
+            continue;
+        size = sizeof asks;
+        cr_assert_eq(getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &asks, &size), 0);
+        *ret_all += 1;
+        *ret_asking += asks != 0;
+    }
+}
+
+Test(no_engine, O72_a_quiet_connection_over_tcp_is_kept_and_not_half_closed)
+{
+    pthread_t thread;
+    char request[4096];
+    int all, asking, port, listener = listen_by_tcp(&port);
+    cr_assert_eq(pthread_create(&thread, NULL, start_there, &port), 0);
+    int fd = accept(listener, NULL, NULL);
+    cr_assert_gt(recv(fd, request, sizeof request, 0), 0);
+    count_connections(port, &all, &asking);
+    cr_expect(all == 1 && asking == 1, "%d, %d", all, asking);
+    struct pollfd half_closed = {.fd = fd, .events = POLLRDHUP};
+    cr_expect_eq(poll(&half_closed, 1, 0), 0);
+    close(fd);
+    close(listener);
+    pthread_join(thread, NULL);
 }

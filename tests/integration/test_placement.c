@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <ext/processes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -284,7 +285,7 @@ Test(hardened, a_fork_bomb_is_gone_after_a_timeout_every_time)
 
 /* ------------------------------------------------------------------------ the volume */
 
-/* The name of the volume behind /.sprov/bin. */
+/* The name of the volume behind /.sprov. */
 static char *volume_of(const EpBox *box)
 {
     char *record;
@@ -341,11 +342,11 @@ static void expect_filled(const char *volume)
 Test(volume, it_is_filled_again_whatever_became_of_it)
 {
     char *volume = shared_volume();
-    meddle(volume, "rm /v/*");
+    meddle(volume, "rm -r /v/*");
     expect_filled(volume);
-    meddle(volume, "truncate -s 4096 /v/sprov-supervisor");
+    meddle(volume, "truncate -s 4096 /v/bin/sprov-supervisor");
     expect_filled(volume);
-    meddle(volume, "rm /v/*; mkdir /v/sprov-supervisor.d; touch /v/else");
+    meddle(volume, "rm -r /v/*; mkdir /v/sprov-supervisor.d; touch /v/else");
     expect_filled(volume);
     cr_assert_eq(ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL), 204);
     expect_filled(volume);
@@ -360,7 +361,12 @@ static pid_t host_behind(const int gate[2])
     close(gate[1]);
     EpBox box = ep_box("\"supervisor\":\"required\"");
     char byte;
-    bool ok = read(gate[0], &byte, 1) == 0 && ep_sh(box.sandbox, "true").status == SPROV_OK;
+    sprov_error error = SPROV_INIT(sprov_error);
+    bool ok = read(gate[0], &byte, 1) == 0 &&
+              ep_api()->start(box.sandbox, NULL, NULL, &error) == SPROV_OK &&
+              ep_sh(box.sandbox, "true").status == SPROV_OK;
+    if (!ok)
+        fprintf(stderr, "# a host of two: %s\n", error.message);
     ok = ep_api()->destroy(box.sandbox, NULL, NULL) == SPROV_OK && ok;
     _exit(ok ? 0 : 1);
 }
@@ -374,7 +380,7 @@ Test(volume, two_hosts_that_fill_it_at_once_both_succeed)
         if (round == 0)
             cr_assert_eq(ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL), 204);
         else
-            meddle(volume, round == 1 ? "rm /v/*" : "truncate -s 10 /v/*");
+            meddle(volume, round == 1 ? "rm -r /v/*" : "truncate -s 10 /v/bin/*");
         cr_assert_eq(pipe(gate), 0);
         for (int i = 0; i < 2; i++)
             hosts[i] = host_behind(gate);

@@ -219,6 +219,30 @@ Test(wire_engine, a_start_that_is_cut_off_anywhere_leaves_nothing_and_the_next_o
     }
 }
 
+/* Who could remount the supervisor's volume has one of its own, which a helper fills. */
+Test(wire_engine, a_helper_of_a_start_that_is_cut_off_anywhere_is_not_left)
+{
+    static const char *const faults[] = {
+        "'path':'/containers/create','nth':2,'do':'drop','at':'request'",
+        "'path':'/containers/create','nth':2,'do':'drop','at':'sent'",
+        "'path':'/containers/create','nth':2,'do':'drop','at':'answer'",
+        "'path':'/containers/create','nth':2,'do':'drop','at':'body'",
+        "'method':'DELETE','nth':1,'do':'drop','at':'request'",
+        "'method':'DELETE','nth':1,'do':'answer','status':500,'body':'on fire'",
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        EpBox box = px_box("\"capAdd\":[\"SYS_ADMIN\"]");
+        sprov_error error;
+        px_forget();
+        px_set("[{%s}]", faults[i]);
+        start(&box, &error);
+        cr_expect_geq(px_count("POST /containers/create"), 2, "there was no helper");
+        px_clear();
+        cr_expect_eq(ep_count_helpers(), 0, "left: %s", faults[i]);
+        px_destroy(&box);
+    }
+}
+
 Test(wire_engine, a_sandbox_that_an_engine_lost_between_create_and_start_is_gone_after_destroy)
 {
     EpBox box = px_box(PX_PLAIN);

@@ -130,8 +130,8 @@ check 'a sandbox has the programs of the host and no file of it' \
     in_box '[ -x /usr/bin/env ] && [ ! -e /root ] && [ ! -e /home ] && [ ! -e /etc/shadow ] && [ ! -e /sys ]'
 check 'it sees none of its processes' prints supervisor in_box 'cat /proc/1/comm'
 check 'it writes nowhere but in its own' \
-    in_box '! touch /usr/x 2>&1 && ! touch /x 2>&1 && ! touch /etc/x 2>&1 && touch x /tmp/x /dev/shm/x'
-check 'its /tmp is not the host'\''s' [ ! -e /tmp/x ]
+    in_box '! touch /usr/x 2>&1 && ! touch /x 2>&1 && ! touch /etc/x 2>&1 && touch x /tmp/'"${work##*/}"'.x /dev/shm/x'
+check 'its /tmp is not the host'\''s' [ ! -e "/tmp/${work##*/}.x" ]
 check 'it has no capability and can get none' in_box 'grep -q "^CapEff:.0*$" /proc/self/status && ! unshare -Ur true 2>&1'
 check 'it cannot write the settings of the kernel' in_box 'find /proc -maxdepth 4 -path "/proc/[0-9]*" -prune -o -path /proc/self -prune -o -path /proc/thread-self -prune -o -type f -writable -print | tee w; [ ! -s w ]'
 check 'it has no network' prints lo: in_box 'tail -n +3 /proc/net/dev | awk "{ print \$1 }"'

@@ -7,6 +7,7 @@ import sys
 
 most, target = int(sys.argv[1]), sys.argv[2]
 passing = 0
+held = set()  # asyncio itself forgets a task that nothing but its own connection knows
 
 
 async def pass_on(reader, writer):
@@ -25,6 +26,7 @@ async def serve(reader, writer):
         writer.close()
         return
     passing += 1
+    held.add(asyncio.current_task())
     try:
         if target.startswith("/"):
             there = await asyncio.open_unix_connection(target)
@@ -34,6 +36,7 @@ async def serve(reader, writer):
         there[1].close()
     finally:
         passing -= 1
+        held.discard(asyncio.current_task())
         writer.close()
 
 

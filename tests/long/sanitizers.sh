@@ -1,15 +1,17 @@
 #!/bin/bash
 # sanitizers.sh: the whole provider with ASan and UBSan: what needs no engine, the engine suites and
 # level 1 of the conformance suite; and with TSan, where criterion cannot run, the gate, and level 2 of
-# the conformance suite, with and without supervisor. One TAP line a suite; what a sanitizer says is in
-# build-address and build-thread, meson-logs/sprov-sanitize.txt and conformance-*.txt.
+# the conformance suite, with and without supervisor; and with either, the storm of single faults. One
+# TAP line a suite; what a sanitizer says is in build-address and build-thread,
+# meson-logs/sprov-sanitize.txt, conformance-*.txt and storm-*.txt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 : "${DOCKER_HOST:?the engine to use}"
 
 # GLib's own allocator hides what is freed, and from TSan also who handed it to whom.
 export G_SLICE=always-malloc
-export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:fast_unwind_on_malloc=0
+export LSAN_OPTIONS=suppressions=$PWD/tests/long/cases.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=second_deadlock_stack=1
 
@@ -43,12 +45,30 @@ build() {
     return 1
 }
 
+# storm SANITIZER NAME VARIABLE=VALUE...: single faults at random
+storm() {
+    local log=build-$1/meson-logs/storm-$2.txt notes=build-$1/meson-logs/storm-$2.notes result='not ok'
+    : > "$notes"
+    count=$((count + 1))
+    ! env "${@:3}" "SPROV_TEST_NOTES=$notes" timeout 5000 "build-$1/tests/integration/race_storm" \
+        'storm/of_faults_at_random' > "$log" 2>&1 || result=ok
+    echo "$result $count - $1: single faults at random, $2"
+    grep -E '^# |SUMMARY' "$log" | head -n 40 || true
+    cat "$notes"
+}
+
+storms() { # SANITIZER
+    storm "$1" auto STORM_FAULTS=50
+    storm "$1" off STORM_FAULTS=10 'STORM_OPTIONS="supervisor":"off"'
+}
+
 if build address; then
     rm -f build-address/meson-logs/sprov-sanitize.json
     # Everything takes some times as long.
     meson test -C build-address --no-rebuild --logbase sprov-sanitize -t 5 --num-processes 2 \
         > /dev/null 2>&1 || true
     report build-address address
+    storms address
 fi
 
 if build thread; then
@@ -67,5 +87,6 @@ if build thread; then
         echo "$result $count - thread: conformance $mode, $(tail -n 1 "$log")"
         grep -E '^not ok|SUMMARY' "$log" | sed 's/^/# /' || true
     done
+    storms thread
 fi
 echo "1..$count"

@@ -191,6 +191,13 @@ Test(exec, input_that_is_not_given_is_at_its_end)
     cr_expect_str_eq(ran.out->str, "eof\n");
 }
 
+/* rg and others search a pipe, and the directory otherwise. */
+Test(exec, input_that_is_not_given_is_no_pipe)
+{
+    g_auto(Ran) ran = run_shell(supervisor, "readlink /proc/self/fd/0");
+    cr_expect_str_eq(ran.out->str, "/dev/null\n");
+}
+
 typedef struct {
     gsize left;
     guint32 state;

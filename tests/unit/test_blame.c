@@ -8,6 +8,7 @@
 
 #define RUNC_20 "failed to create shim task: OCI runtime create failed: runc create failed: "
 #define RUNC_26 "failed to create task for container: " RUNC_20
+#define TAKEN "driver failed programming external connectivity on endpoint it (56e8fb99d1be): "
 #define INIT "unable to start container process: error during container init: "
 
 static const struct {
@@ -59,10 +60,10 @@ static const struct {
      "mounts[0].source \"bad name!\""},
     {"\"volumes\":{\"/tmp\":\"/x:bogus\"}", "invalid mode: bogus",
      "volumes[\"/tmp\"] \"/x:bogus\""},
-    {"\"volumes\":{\"/tmp\":\"/proc\"}",
-     RUNC_26 INIT "error mounting \"/tmp\" to rootfs at \"/proc\": create mount destination for "
+    {"\"volumes\":{\"/tmp\":\"/proc/sys\"}",
+     RUNC_26 INIT "error mounting \"/tmp\" to rootfs at \"/proc/sys\": create mount destination for "
                   "/proc mount: check proc-safety of /proc mount: \"/data/proc\" cannot be mounted",
-     "volumes[\"/tmp\"] \"/proc\""},
+     "volumes[\"/tmp\"] \"/proc/sys\""},
     {"\"mounts\":[{\"type\":\"bind\",\"source\":\"/tmp\",\"target\":\"/proc/x\"}]",
      RUNC_20 INIT "error mounting \"/tmp\" to rootfs at \"/proc/x\": cannot be mounted because it "
                   "is inside /proc",
@@ -78,8 +79,9 @@ static const struct {
      "invalid mount config for type \"bind\": stat /dev/null/x: not a directory",
      "mounts[0].source \"/dev/null/x\""},
     {"\"volumes\":{\"/dev/null/x\":\"/y\"}",
-     RUNC_26 INIT "error mounting \"/dev/null/x\" to rootfs at \"/y\": create mount destination for "
-                  "/y mount: bind mount source stat: stat /dev/null/x: not a directory",
+     RUNC_26 INIT
+     "error mounting \"/dev/null/x\" to rootfs at \"/y\": create mount destination for "
+     "/y mount: bind mount source stat: stat /dev/null/x: not a directory",
      "volumes[\"/dev/null/x\"] \"/y\""},
     {"\"mounts\":[{\"type\":\"bind\",\"source\":\"/tmp\",\"target\":\"/x\",\"bindOptions\":{"
      "\"propagation\":\"rshared\"}}]",
@@ -138,6 +140,60 @@ static const struct {
     {"\"image\":\"BAD NAME\"",
      "invalid reference format: repository name (library/BAD NAME) must be lowercase",
      "image \"BAD NAME\""},
+    {"\"volumes\":{\"/tmp\":\"/x:ro:rw\",\"/tm\":\"/y\"}",
+     "invalid volume specification: '/tmp:/x:ro:rw'", "volumes[\"/tmp\"] \"/x:ro:rw\""},
+    {"\"volumes\":{\"v\":\"/x:rslave\"}",
+     "invalid volume specification: 'v:/x:rslave': invalid mount config for type \"volume\": field "
+     "BindOptions must not be specified",
+     "volumes[\"v\"] \"/x:rslave\""},
+    {"\"mounts\":[{\"type\":\"volume\",\"target\":\"/x\"},{\"type\":\"volume\",\"target\":"
+     "\"/etc/passwd\"}]",
+     "source /data/overlay2/c39/merged/etc/passwd is not directory",
+     "mounts[1].target \"/etc/passwd\""},
+    {"\"volumes\":{\"v\":\"/etc/passwd:ro\"}",
+     "source /data/overlay2/c39/merged/etc/passwd is not directory",
+     "volumes[\"v\"] \"/etc/passwd:ro\""},
+    {"\"devices\":[\"/dev/zero\",\"/dev/zero:/proc/x\"]",
+     RUNC_20 INIT
+     "error creating device nodes: mknod /data/merged/proc/x: no such file or directory",
+     "devices[1] \"/dev/zero:/proc/x\""},
+    {"\"user\":\"99999999999\"", "uids and gids must be in range 0-2147483647",
+     "user \"99999999999\""},
+    {"\"workingDirectory\":\"/proc/x/y\"", RUNC_26 INIT "mkdir /proc/x: no such file or directory",
+     "workingDirectory \"/proc/x/y\""},
+    {"\"workingDirectory\":\"/proc/xy\"", RUNC_26 INIT "mkdir /proc/x: no such file or directory",
+     NULL},
+    {"\"memory\":6291456,\"memorySwap\":-1",
+     RUNC_26 INIT
+     "error setting cgroup config for procHooks process: unable to set memory limit to "
+     "6291456 (current usage: 11026432, peak usage: 11128832)",
+     "memory 6291456"},
+    {"\"ulimits\":[{\"name\":\"core\",\"soft\":1,\"hard\":1},{\"name\":\"NOFILE\",\"soft\":1,"
+     "\"hard\":1}]",
+     RUNC_26 INIT "too many open files", "ulimits[1].name \"NOFILE\""},
+    {"\"ulimits\":[{\"name\":\"as\",\"soft\":1,\"hard\":1}],\"memory\":7",
+     RUNC_26 "error adding seccomp filter rule for syscall fsync: cannot allocate memory",
+     "ulimits[0].name \"as\""},
+    {"\"memory\":7", RUNC_26 "fork/exec: cannot allocate memory", "memory 7"},
+    {"\"pidsLimit\":1", RUNC_26 "fork/exec: resource temporarily unavailable", "pidsLimit 1"},
+    {"\"ports\":{\"80\":\"1.2.3.4:0\"}",
+     TAKEN
+     "Error starting userland proxy: listen tcp4 1.2.3.4:32777: bind: cannot assign requested "
+     "address",
+     "ports[\"80\"] \"1.2.3.4:0\""},
+    {"\"ports\":{\"80\":\"0\",\"81\":\"1.2.3.4:0\",\"82\":\"2777\"}",
+     TAKEN
+     "Error starting userland proxy: listen tcp4 1.2.3.4:32777: bind: cannot assign requested "
+     "address",
+     "ports[\"81\"] \"1.2.3.4:0\""},
+    {"\"ports\":{\"80\":\"80\",\"81\":\"8080\"}",
+     TAKEN "Bind for 127.0.0.1:8080 failed: port is already allocated", "ports[\"81\"] \"8080\""},
+    {"\"ports\":{\"80\":\"8080\",\"81\":\"0.0.0.0:8080\"}",
+     TAKEN "Bind for 0.0.0.0:8080 failed: port is already allocated",
+     "ports[\"81\"] \"0.0.0.0:8080\""},
+    {"\"ports\":{\"80\":\"0\",\"80/sctp\":\"0\"}",
+     TAKEN "Error starting userland proxy: protocol not supported", "ports[\"80/sctp\"] \"0\""},
+    {"\"ports\":{\"80\":\"0\",\"81\":\"0\"}", TAKEN "something else", "ports"},
     {"\"memory\":1024,\"network\":\"none\"", "on fire", NULL},
     {"\"memory\":1024", "no space left on device", NULL},
     {"", "invalid CapDrop: unknown capability: \"CAP_NOPE\"", NULL},

@@ -160,6 +160,14 @@ Test(direct, the_process_that_was_started_needs_no_nonce_once)
     end(child);
 }
 
+Test(direct, one_that_ended_after_its_greeting_is_none)
+{
+    pid_t child = stranger(greet_as_boot);
+    dkr_direct_expect(direct, child);
+    end(child);
+    cr_expect_null(dkr_direct_boot(direct, 200));
+}
+
 Test(direct, nobody_else_is_taken_for_it)
 {
     static void (*const acts[])(const char *) = {greet_as_boot, greet_without_nonce, say_nothing,

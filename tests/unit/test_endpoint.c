@@ -458,7 +458,9 @@ Test(tls, failures_have_a_name_each_and_may_be_repeated_only_where_that_helps)
          "tls-client-refused", "DOCKER_CERT_PATH", false},
         {X509_V_OK, "error:0A00042E:SSL routines::tlsv1 alert protocol version", "tls-version",
          "bring its Docker up to date", false},
-        {X509_V_OK, NULL, "tls-failed", "", true},
+        {X509_V_OK, NULL, "tls-failed", "it ended the handshake", true},
+        {X509_V_OK, "OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to far:2376",
+         "tls-failed", "it ended the handshake", true},
     };
     g_autoptr(DkrEndpoint) with = choose((DkrWish){.host = "https://far"});
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {

@@ -66,7 +66,8 @@ static void check_options(const json_t *vector)
     if (strcmp(text_of(vector, "name"), "opt-no-access-bad-ref-ignored") == 0)
         wanted = false; /* without access we check too */
     cr_expect_eq(ok, wanted, "%s", text_of(vector, "name"));
-    const char *named = json_object_get(options, "ref") ? "ref " : "workingDirectory ";
+    const char *named =
+        json_object_get(options, "ref") ? "repository: ref " : "repository: workingDirectory ";
     cr_expect(ok || g_str_has_prefix(error->message, named), "%s", error->message);
 }
 

@@ -145,7 +145,8 @@ static ssize_t read_request(nghttp2_session *http, int32_t stream, uint8_t *buff
 {
     GByteArray *rest = source->ptr;
     gsize n = MIN(capacity, rest->len);
-    memcpy(buffer, rest->data, n);
+    if (n > 0) /* else there may be no data at all */
+        memcpy(buffer, rest->data, n);
     g_byte_array_remove_range(rest, 0, (guint)n);
     if (rest->len == 0) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;

@@ -1,9 +1,8 @@
 #include "base/error.h"
 #include "options/json.h"
-#include "sandbox/image.h"
+#include "sandbox/platform.h"
 #include "sandbox/spec.h"
-#include "sandbox/tmpfsmode.h"
-#include "sandbox/warnings.h"
+#include "sandbox/tmpfs.h"
 
 #include <criterion/criterion.h>
 
@@ -75,7 +74,7 @@ Test(spec, every_option_has_its_place_in_the_body)
                 "\"PidsLimit\":6,\"Init\":false,\"ReadonlyRootfs\":false,\"CapDrop\":[],"
                 "\"CapAdd\":[\"X\"],\"SecurityOpt\":[\"s\"],"
                 "\"Ulimits\":[{\"Name\":\"n\",\"Soft\":7,\"Hard\":-1}],"
-                "\"Tmpfs\":{\"/t\":\"size=1m\"}}");
+                "\"Tmpfs\":{\"/t\":\"size=1m,mode=1777\"}}");
 }
 
 /* The bodies of tests/golden: what an engine is sent for a set of options, without what changes. */
@@ -168,6 +167,28 @@ Test(spec, the_mode_of_memory_is_the_last_of_its_options)
         cr_expect_eq(dkr_tmpfs_mode(rows[i].options), rows[i].mode, "%s", rows[i].options);
 }
 
+Test(spec, options_of_memory_that_mean_the_same_have_one_form)
+{
+    static const struct {
+        const char *options, *sent, *normal;
+    } rows[] = {
+        {"", "mode=1777", "mode=1777"},
+        {"size=64m", "size=64m,mode=1777", "mode=1777,size=67108864"},
+        {" size=65536K ,mode=01777", " size=65536K ,mode=01777", "mode=1777,size=67108864"},
+        {"uid=5,mode=0700", "uid=5,mode=0700", "mode=700,uid=5"},
+        {"size=50%,nr_inodes=1k", "size=50%,nr_inodes=1k,mode=1777",
+         "mode=1777,nr_inodes=1024,size=50%"},
+        {"size=k,mode=x", "size=k,mode=x,mode=1777", "mode=1777,mode=x,size=k"},
+        {"size=16e,noexec", "size=16e,noexec,mode=1777", "mode=1777,noexec,size=16e"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *sent = dkr_tmpfs_with_mode(rows[i].options);
+        g_autofree char *normal = dkr_tmpfs_normal(rows[i].options);
+        cr_expect_str_eq(sent, rows[i].sent);
+        cr_expect_str_eq(normal, rows[i].normal);
+    }
+}
+
 Test(spec, options_of_a_newer_api_are_refused_by_name)
 {
     g_autoptr(GError) error = NULL;
@@ -249,7 +270,7 @@ static const struct {
      "\"VolumeOptions\":{\"Subpath\":\"s\"}}]}",
      "mounts[0].readOnly: asked for true, the container has nothing"},
     {isolation, "{" APPLIED "\"Mounts\":[" VOLUME_MOUNT "]}",
-     "mounts[1]: asked for \"/t\", the container has [" VOLUME_MOUNT "]"},
+     "mounts[1]: asked for \"/t\", the container has nothing"},
     {"{\"mounts\":[{\"type\":\"volume\",\"source\":\"v\",\"target\":\"/w\"}]}",
      "{\"Privileged\":false,\"Mounts\":[{\"Type\":\"volume\",\"Source\":\"u\",\"Target\":\"/w\"}]}",
      "mounts[0].source: asked for \"v\", the container has \"u\""},
@@ -314,130 +335,15 @@ Test(spec, an_inspect_without_host_config_is_no_proof)
     cr_expect(spr_error_is(error, SPR_E_IO, "engine-answer"));
 }
 
-/* ------------------------------------------------------- a container of somebody's making */
-
-#define REAL_CONFIG                                                                                \
-    "\"Config\":{\"Image\":\"debian:latest\",\"Cmd\":[\"sleep\",\"9\"],\"User\":\"\","             \
-    "\"Entrypoint\":[\"tini\",\"--\"],\"Env\":[\"PATH=/bin\",\"A=1\"],\"WorkingDir\":\"/work\","   \
-    "\"Hostname\":\"0123\",\"Labels\":{\"team\":\"t\",\"sprov.owner\":\"o\"}}"
-#define REAL_HOST                                                                                  \
-    "\"HostConfig\":{\"Privileged\":false,\"Memory\":100,\"MemorySwap\":200,\"PidsLimit\":null,"   \
-    "\"CapDrop\":null,\"Init\":true,\"ShmSize\":67108864,\"NanoCpus\":0,\"Runtime\":\"runc\","     \
-    "\"Binds\":[\"v:/v:ro,z\",\"/h:/c\"],\"Tmpfs\":{\"/t\":\"mode=1777, size=1m\"},"               \
-    "\"Mounts\":[{\"Type\":\"tmpfs\",\"Target\":\"/m\"}],\"Ulimits\":[{\"Name\":\"nofile\","       \
-    "\"Hard\":2,\"Soft\":1},{\"Name\":\"nproc\",\"Hard\":9,\"Soft\":9}],\"Dns\":[]}"
-#define REAL "{\"Id\":\"0\",\"State\":{},\"Name\":\"/n\"," REAL_CONFIG "," REAL_HOST "}"
-
-/* Of a sandbox of ours, whose supervisor is its main process. */
-#define OURS                                                                                       \
-    "{\"Config\":{\"Image\":\"i\",\"Entrypoint\":[\"/.sprov/bin/sprov-supervisor\",\"init\"],"     \
-    "\"Cmd\":[\"docker-entrypoint.sh\",\"node\",\"x\"],"                                           \
-    "\"Labels\":{\"sprov.supervisor\":\"abc:main\"}},\"HostConfig\":{\"Init\":false}}"
-#define OURS_IDLE                                                                                  \
-    "{\"Config\":{\"Entrypoint\":[\"/.sprov/bin/sprov-supervisor\",\"init\"],\"Cmd\":[],"          \
-    "\"Labels\":{\"sprov.supervisor\":\"abc:main\"}},\"HostConfig\":{\"Init\":false}}"
-
-static const struct {
-    const char *options;
-    const char *inspect;
-    const char *paths; /* of the options that differ, in their order */
-} compared[] = {
-    /* What was not asked for, or is the same in other words. */
-    {"{}", REAL, ""},
-    {"{\"capDrop\":[],\"memory\":0,\"pidsLimit\":-1,\"volumes\":{},\"env\":{}}", REAL, ""},
-    {"{\"image\":\"debian\",\"command\":[\"sleep\",\"9\"],\"env\":{\"A\":\"1\"},\"memory\":100,"
-     "\"workingDirectory\":\"//work/./x/../\",\"labels\":{\"team\":\"t\"},\"init\":true,"
-     "\"volumes\":{\"/h\":\"/c\",\"v\":\"/v:z,ro\"},\"tmpfs\":{\"/t\":\"size=1m,mode=1777\"},"
-     "\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/m\",\"readOnly\":false}],\"privileged\":false,"
-     "\"ulimits\":[{\"name\":\"nofile\",\"soft\":1,\"hard\":2}],\"runtime\":\"runc\"}",
-     REAL, ""},
-    {"{\"image\":\"docker.io/library/debian:latest\"}", REAL, ""},
-    {"{\"entrypoint\":[\"tini\",\"--\"],\"command\":[\"sleep\",\"9\"]}", REAL, ""},
-    {"{\"template\":\"callback\"}", REAL, ""},
-    {"{\"template\":{}}", REAL, ""},
-    {"{\"command\":[\"node\",\"x\"],\"init\":true}", OURS, ""},
-    {"{\"entrypoint\":[]}", OURS_IDLE, ""},
-    /* The golden of the reference, in its order. */
-    {"{\"capDrop\":[\"ALL\"],\"readonlyRootfs\":true,\"memory\":1}", REAL,
-     "memory readonlyRootfs capDrop"},
-    /* What the reference does not compare. */
-    {"{\"image\":\"debian:12\",\"command\":[\"9\",\"9\"],\"env\":{\"A\":\"2\",\"B\":\"\"},"
-     "\"workingDirectory\":\"/w\",\"labels\":{\"team\":\"u\"},\"init\":false,"
-     "\"volumes\":{\"v\":\"/v\"},\"network\":\"none\",\"user\":\"1\",\"hostname\":\"h\","
-     "\"runtime\":\"runsc\",\"shmSize\":1,\"cpus\":1,\"dns\":[\"::1\"],\"stopTimeout\":1,"
-     "\"extraHosts\":{\"a\":\"::1\"},\"devices\":[\"/dev/fuse\"],\"gpus\":[\"0\"]}",
-     REAL,
-     "network volumes user runtime shmSize cpus image command env.A env.B workingDirectory init "
-     "hostname dns extraHosts devices gpus stopTimeout labels[\"team\"]"},
-    {"{\"template\":\"mastra-template:1\"}", REAL, "image"},
-    {"{\"entrypoint\":[]}", REAL, "entrypoint"},
-    {"{\"command\":[\"x\"]}", OURS_IDLE, "command"},
-    {"{\"command\":[\"ode\",\"x\"],\"init\":false}", OURS, "command init"},
-    {"{\"tmpfs\":{\"/t\":\"size=2m\",\"/u\":\"\"},\"mounts\":[{\"type\":\"volume\","
-     "\"target\":\"/m\",\"volumeOptions\":{\"noCopy\":true}}],"
-     "\"ulimits\":[{\"name\":\"nofile\",\"soft\":2,\"hard\":2}]}",
-     REAL, "ulimits[0] tmpfs[\"/t\"] tmpfs[\"/u\"] mounts[0].type mounts[0].volumeOptions.noCopy"},
-};
-
-Test(spec, what_a_container_has_otherwise_is_found_and_nothing_else)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(compared); i++) {
-        g_autoptr(DkrSandboxOptions) options = parse(compared[i].options);
-        json_auto_t *inspect = json_loads(compared[i].inspect, 0, NULL);
-        cr_assert_not_null(inspect, "row %zu", i);
-        g_autoptr(GPtrArray) found = dkr_spec_compare(options, inspect);
-        g_autoptr(GString) paths = g_string_new(NULL);
-        for (guint k = 0; k < found->len; k++)
-            g_string_append_printf(paths, "%s%s", k ? " " : "",
-                                   ((DkrSpecDifference *)found->pdata[k])->path);
-        cr_expect_str_eq(paths->str, compared[i].paths, "%s: %s", compared[i].options, paths->str);
-    }
-}
-
-static const struct {
-    const char *options;
-    const char *inspect;
-    bool made_now;
-    const char *lines; /* joined by "|" */
-} warned[] = {
-    {"{\"id\":\"i\"}", REAL, false, ""},
-    {"{\"id\":\"i\",\"privileged\":true,\"capDrop\":[\"ALL\"],\"capAdd\":[],"
-     "\"securityOpt\":[\"x\"],\"readonlyRootfs\":true}",
-     "{\"HostConfig\":{\"Privileged\":true}}", true,
-     "sandbox \"i\": privileged containers can bypass capDrop, securityOpt: leave \"privileged\" "
-     "out to have them hold"},
-    {"{\"id\":\"i\",\"memory\":7,\"env\":{\"TOKEN\":\"s3cr3t\"}}", REAL, true, ""},
-    {"{\"id\":\"i\",\"memory\":7,\"env\":{\"TOKEN\":\"s3cr3t\"}}", REAL, false,
-     "the existing container of sandbox \"i\" differs from the options and keeps its own: memory "
-     "(asked for 7, it has 100), env.TOKEN; destroy it to have one with these options"},
-    {"{\"id\":\"i\"}", "{\"HostConfig\":{\"Privileged\":true}}", false,
-     "the existing container of sandbox \"i\" is privileged, which was not asked for: destroy it "
-     "to have one that is not"},
-    {"{\"id\":\"i\",\"privileged\":false}", "{\"HostConfig\":{\"Privileged\":true}}", false,
-     "the existing container of sandbox \"i\" differs from the options and keeps its own: "
-     "privileged (asked for false, it has true); destroy it to have one with these options"},
-};
-
-Test(warnings, name_the_options_and_no_secret)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(warned); i++) {
-        g_autoptr(DkrSandboxOptions) options = parse(warned[i].options);
-        json_auto_t *inspect = json_loads(warned[i].inspect, 0, NULL);
-        g_auto(GStrv) lines = dkr_warnings(options, inspect, warned[i].made_now);
-        g_autofree char *joined = g_strjoinv("|", lines);
-        cr_expect_str_eq(joined, warned[i].lines);
-    }
-}
-
 Test(image, of_a_platform_is_told_from_others)
 {
     json_auto_t *arm =
         json_pack("{s:s, s:s, s:s}", "Os", "linux", "Architecture", "arm64", "Variant", "v8");
     json_auto_t *pc = json_pack("{s:s, s:s}", "Os", "linux", "Architecture", "amd64");
-    cr_expect(dkr_image_fits(arm, NULL) && dkr_image_fits(pc, NULL));
-    cr_expect(dkr_image_fits(arm, "linux/arm64") && dkr_image_fits(arm, "linux/arm64/v8"));
-    cr_expect_not(dkr_image_fits(arm, "linux/arm64/v7"));
-    cr_expect_not(dkr_image_fits(arm, "linux/amd64"));
-    cr_expect(dkr_image_fits(pc, "linux/amd64") && dkr_image_fits(pc, "linux/amd64/v1"));
-    cr_expect_not(dkr_image_fits(pc, "windows/amd64"));
+    cr_expect(dkr_platform_fits(arm, NULL) && dkr_platform_fits(pc, NULL));
+    cr_expect(dkr_platform_fits(arm, "linux/arm64") && dkr_platform_fits(arm, "linux/arm64/v8"));
+    cr_expect_not(dkr_platform_fits(arm, "linux/arm64/v7"));
+    cr_expect_not(dkr_platform_fits(arm, "linux/amd64"));
+    cr_expect(dkr_platform_fits(pc, "linux/amd64") && dkr_platform_fits(pc, "linux/amd64/v1"));
+    cr_expect_not(dkr_platform_fits(pc, "windows/amd64"));
 }

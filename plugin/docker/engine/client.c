@@ -1,48 +1,16 @@
 #include "engine/client_own.h"
 
 #include "base/error.h"
-#include "base/latch.h"
 #include "engine/failure.h"
 
 #include <curl/curl.h>
 #include <string.h>
 
 #define ERROR_BODY_MOST (64u << 10)
-#define HEAD_MOST (256u << 10)
-#define BUFFER_SIZE (256L << 10)
-#define PAUSE_ABOVE (1u << 20)
 #define SILENCE_US (30 * G_USEC_PER_SEC)
 #define PING_LIMIT_MS (20 * 1000)
 #define CANCEL_TICK_US (100 * 1000)
 #define STEP_MOST_MS (3600 * 1000)
-
-struct DkrReply {
-    DkrClient *client;
-    DkrLane *lane;
-    DkrRequest request;
-    char *path; /* of the request, which may be gone before the answer */
-    char *url;
-    struct curl_slist *request_headers;
-
-    int status;
-    GHashTable *headers;
-    gsize head_size;
-    gsize body_used; /* of request.body */
-    GByteArray *buffer;
-    bool head_done;
-    bool handed_out; /* the buffer's bytes were read */
-    bool write_paused;
-    bool finished;
-    CURLcode result;
-
-    int again_fd; /* the source's, while it has nothing; else -1 */
-    gint64 limit_us;
-    gint64 last_byte_us;
-    GError *callback_error;
-
-    SprLatch *gone; /* of the wait it was opened with */
-    SprLatchListener on_gone;
-};
 
 DkrClient *dkr_client_new(DkrEndpoint *endpoint, const char *user_agent, const SprLog *log)
 {
@@ -89,160 +57,7 @@ const void *dkr_client_library(void)
     return (const void *)curl_easy_init;
 }
 
-/* --------------------------------------------------------------- curl's callbacks */
-
-static size_t on_header(char *line, size_t size, size_t count, void *ctx)
-{
-    DkrReply *reply = ctx;
-    gsize length = size * count;
-    reply->last_byte_us = g_get_monotonic_time();
-    reply->head_size += length;
-    if (reply->head_size > HEAD_MOST) {
-        spr_fail(&reply->callback_error, SPR_E_IO, "bad-answer",
-                 "the engine's answer to %s has a head of more than %u bytes", reply->request.path,
-                 HEAD_MOST);
-        return 0;
-    }
-    if (length >= 5 && strncmp(line, "HTTP/", 5) == 0) {
-        dkr_lane_heard(reply->lane);
-        g_hash_table_remove_all(reply->headers);
-        return length;
-    }
-    const char *colon = memchr(line, ':', length);
-    if (colon) {
-        gsize name_length = (gsize)(colon - line);
-        char *value = g_strndup(colon + 1, length - name_length - 1);
-        g_hash_table_replace(reply->headers, g_ascii_strdown(line, (gssize)name_length),
-                             g_strstrip(value));
-        return length;
-    }
-    long status = 0; /* the empty line behind a head */
-    curl_easy_getinfo(reply->lane->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (status >= 200) {
-        reply->status = (int)status;
-        reply->head_done = true;
-    }
-    return length;
-}
-
-static size_t on_write(char *data, size_t size, size_t count, void *ctx)
-{
-    DkrReply *reply = ctx;
-    if (reply->buffer->len > PAUSE_ABOVE) {
-        reply->write_paused = true;
-        return CURL_WRITEFUNC_PAUSE;
-    }
-    reply->last_byte_us = g_get_monotonic_time();
-    g_byte_array_append(reply->buffer, (const guint8 *)data, (guint)(size * count));
-    return size * count;
-}
-
-static size_t on_read(char *buffer, size_t size, size_t count, void *ctx)
-{
-    DkrReply *reply = ctx;
-    gsize got = 0;
-    int again_fd = -1;
-    reply->last_byte_us = g_get_monotonic_time();
-    if (!reply->request.read_body(reply->request.read_ctx, buffer, size * count, &got, &again_fd,
-                                  &reply->callback_error))
-        return CURL_READFUNC_ABORT;
-    if (got == 0 && again_fd >= 0) {
-        reply->again_fd = again_fd;
-        return CURL_READFUNC_PAUSE;
-    }
-    return got;
-}
-
-/* A text in curl's own hands would be sent again when a connection that was kept breaks. */
-static size_t on_read_text(char *buffer, size_t size, size_t count, void *ctx)
-{
-    DkrReply *reply = ctx;
-    const char *rest = reply->request.body + reply->body_used;
-    gsize n = MIN(strlen(rest), size * count);
-    memcpy(buffer, rest, n);
-    reply->body_used += n;
-    return n;
-}
-
 /* --------------------------------------------------------------------- one transfer */
-
-static void add_header(DkrReply *reply, const char *line)
-{
-    reply->request_headers = curl_slist_append(reply->request_headers, line);
-}
-
-static void add_secret_header(DkrReply *reply, const char *name, const SprSecret *value)
-{
-    char *line = g_strdup_printf("%s: %s", name, spr_secret_data(value));
-    add_header(reply, line);
-    spr_wipe_free(line, strlen(line));
-}
-
-/* Any of them may be secret. */
-static void free_headers(struct curl_slist *headers)
-{
-    for (struct curl_slist *one = headers; one; one = one->next)
-        explicit_bzero(one->data, strlen(one->data));
-    curl_slist_free_all(headers);
-}
-
-static void setup_body(DkrReply *reply, const DkrRequest *request)
-{
-    CURL *easy = reply->lane->easy;
-    if (request->read_body) {
-        g_autofree char *type = g_strdup_printf("Content-Type: %s", request->body_type);
-        curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
-        curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
-        curl_easy_setopt(easy, CURLOPT_READDATA, reply);
-        /* Engines leave a tar's padding unread and reset the connection behind a good answer. */
-        curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-        add_header(reply, type);
-        if (request->body_size == 0)
-            add_header(reply, "Transfer-Encoding: chunked");
-        else
-            curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->body_size);
-    } else if (strcmp(request->method, "POST") == 0) {
-        gsize length = request->body ? strlen(request->body) : 0;
-        curl_easy_setopt(easy, CURLOPT_POST, 1L);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)length);
-        curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read_text);
-        curl_easy_setopt(easy, CURLOPT_READDATA, reply);
-        add_header(reply, "Content-Type: application/json");
-        add_header(reply, "Expect:");
-    } else if (strcmp(request->method, "HEAD") == 0) {
-        curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
-    }
-    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
-}
-
-static void setup(DkrReply *reply, const DkrRequest *request, int api_minor)
-{
-    CURL *easy = reply->lane->easy;
-    const DkrEndpoint *endpoint = reply->client->endpoint;
-    g_autofree char *authority = dkr_endpoint_authority(endpoint);
-    g_autofree char *version = g_strdup_printf("/v1.%d", api_minor);
-    reply->url =
-        g_strdup_printf("%s://%s%s%s%s", endpoint->tls ? "https" : "http", authority,
-                        endpoint->base, request->unversioned ? "" : version, request->path);
-    for (char **line = endpoint->headers; line && *line; line++)
-        add_header(reply, *line);
-    if (request->registry_auth)
-        add_secret_header(reply, "X-Registry-Auth", request->registry_auth);
-    dkr_lane_setup(reply->lane);
-    setup_body(reply, request);
-    curl_easy_setopt(easy, CURLOPT_URL, reply->url);
-    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(easy, CURLOPT_USERAGENT, reply->client->user_agent);
-    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, BUFFER_SIZE);
-    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_SIZE);
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, reply->request_headers);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-    curl_easy_setopt(easy, CURLOPT_HEADERDATA, reply);
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
-    curl_easy_setopt(easy, CURLOPT_WRITEDATA, reply);
-    curl_multi_add_handle(reply->lane->multi, easy);
-}
 
 static void take_result(DkrReply *reply)
 {
@@ -369,7 +184,7 @@ static bool step(DkrReply *reply, const SprWait *wait, GError **error)
     if (!spr_wait_check(wait, error))
         return false;
     reply->lane->wait = wait;
-    if (reply->write_paused && reply->buffer->len <= PAUSE_ABOVE) {
+    if (reply->write_paused && reply->buffer->len <= DKR_REPLY_PAUSE_ABOVE) {
         reply->write_paused = false;
         curl_easy_pause(reply->lane->easy, reply->again_fd < 0 ? CURLPAUSE_CONT : CURLPAUSE_SEND);
     }
@@ -468,7 +283,7 @@ bool dkr_client_open_versioned(DkrClient *client, const DkrRequest *request, int
     reply->limit_us =
         spr_deadline_after(request->limit_ms ? request->limit_ms : dkr_client_limit_ms(client));
     reply->last_byte_us = g_get_monotonic_time();
-    setup(reply, request, api_minor);
+    dkr_reply_setup(reply, request, api_minor);
     if (wait->gone) {
         reply->gone = spr_latch_ref(wait->gone);
         reply->on_gone = (SprLatchListener){.opened = dkr_lane_shut, .ctx = reply->lane};
@@ -534,7 +349,7 @@ void dkr_reply_free(DkrReply *reply)
         dkr_lane_give_back(&reply->client->lanes, reply->lane);
     else
         dkr_lane_free(reply->lane);
-    free_headers(reply->request_headers);
+    dkr_reply_free_headers(reply);
     g_hash_table_unref(reply->headers);
     g_byte_array_unref(reply->buffer);
     g_clear_error(&reply->callback_error);

@@ -109,7 +109,8 @@ bool dkr_client_answers(DkrClient *client, const SprWait *wait, GError **error)
 SprWait dkr_client_wait_to_tidy(DkrClient *client, const SprWait *call, gint64 limit_ms)
 {
     SprWait wait = spr_wait_to_tidy(call, limit_ms);
-    if (!dkr_client_answers(client, &wait, NULL))
+    g_autoptr(GError) why = NULL;
+    if (!dkr_client_answers(client, &wait, &why) && why->code == SPR_E_UNAVAILABLE)
         wait.deadline_us = g_get_monotonic_time();
     return wait;
 }

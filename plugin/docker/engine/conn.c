@@ -311,10 +311,21 @@ void dkr_conn_shut(DkrConn *conn)
     shutdown(conn->dial.fd, SHUT_RDWR);
 }
 
+/* An engine that ended its stream by TLS leaves the socket below open, until its runtime happens to
+ * collect it: a relay in between takes our end for half of one, and holds the connection as long.
+ */
+static void reset_if_ended(const DkrConn *conn)
+{
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    if (conn->ssl && SSL_get_shutdown(conn->ssl) & SSL_RECEIVED_SHUTDOWN)
+        connect(conn->dial.fd, &nobody, sizeof nobody);
+}
+
 void dkr_conn_free(DkrConn *conn)
 {
     if (!conn)
         return;
+    reset_if_ended(conn);
     SSL_free(conn->ssl);
     dkr_dial_close(&conn->dial);
     g_mutex_clear(&conn->lock);

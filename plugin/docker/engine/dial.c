@@ -16,12 +16,18 @@
 #define CONNECT_LIMIT_MS (10 * 1000)
 #define REDIAL_US (10 * 1000)
 #define UNSENT_LIMIT_MS (30 * 1000)
+#define UNIX_ROOM (512 * 1024) /* two pieces of an upload, or what the kernel allows */
 
 static bool open_socket(int family, int *ret_fd, GError **error)
 {
     int fd = spr_fd_above_standard(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0)
         return spr_fail_errno(error, SPR_E_EXHAUSTED, errno, "no-descriptor", "socket");
+    /* Whoever waits for room is woken when three quarters are empty: the rest keeps the engine busy
+     * meanwhile. */
+    int room = UNIX_ROOM;
+    if (family == AF_UNIX)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     *ret_fd = fd;
     return true;
 }
@@ -298,10 +304,13 @@ void dkr_dial_heard(DkrDial *dial)
     spr_gate_leave(&dial->login);
 }
 
+/* A child that the host forked may hold the descriptor, too. */
 void dkr_dial_close(DkrDial *dial)
 {
-    if (dial->fd >= 0)
+    if (dial->fd >= 0) {
+        shutdown(dial->fd, SHUT_RDWR);
         close(dial->fd);
+    }
     if (dial->listener >= 0)
         close(dial->listener);
     spr_child_end(dial->child);

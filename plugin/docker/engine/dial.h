@@ -46,5 +46,5 @@ bool dkr_dial_settle(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
 /* Something came on it, so that the next ssh may log in. */
 void dkr_dial_heard(DkrDial *dial);
 
-/* Closes it and ends its child; leaves DKR_DIAL_NONE. */
+/* Ends it, for whoever else has its descriptor as well, and its child; leaves DKR_DIAL_NONE. */
 void dkr_dial_close(DkrDial *dial);

@@ -168,3 +168,10 @@ int dkr_failure_status(const GError *error)
     int native = error ? spr_error_extra(error)->native : 0;
     return native >= STATUS_LEAST ? native : 0;
 }
+
+bool dkr_failure_is_in_doubt(const GError *error)
+{
+    return dkr_failure_status(error) == 0 &&
+           (error->code == SPR_E_IO || error->code == SPR_E_TIMEOUT ||
+            error->code == SPR_E_CANCELLED || spr_error_is(error, SPR_E_NOT_READY, "gone"));
+}

@@ -28,3 +28,6 @@ bool dkr_failure_says_ended(const char *text);
 
 /* The HTTP status behind an error of the engine, or 0. */
 int dkr_failure_status(const GError *error);
+
+/* Whether the engine may have done what was asked for, or be about to: its answer was not heard. */
+bool dkr_failure_is_in_doubt(const GError *error);

@@ -331,7 +331,8 @@ bool dkr_tls_fail(const DkrTls *tls, const char *address, long verify, const cha
     if (rule)
         return rule->text ? fail_handshake(address, rule->reason, rule->text, error)
                           : fail_client(tls, address, error);
-    fail_handshake(address, "tls-failed", text && *text ? text : "it ended the handshake", error);
+    bool was_closed = !text || !*text || strstr(text, "SSL_ERROR_SYSCALL");
+    fail_handshake(address, "tls-failed", was_closed ? "it ended the handshake" : text, error);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }

@@ -1,6 +1,7 @@
 /* Which engine a provider, or one of its sandboxes, talks to. */
 #include "glue/ask.h"
 #include "glue/own.h"
+#include "glue/template.h"
 
 #include "base/error.h"
 #include "base/wipe.h"
@@ -180,11 +181,13 @@ static bool check_engine(const sprov_provider *provider, const DkrEndpoint *want
                     wanted->address, opened->address);
 }
 
-bool glue_own_open_sandbox(const sprov_provider *provider, const DkrSandboxOptions *options,
+bool glue_own_open_sandbox(const sprov_provider *provider, DkrSandboxOptions *options,
                            DkrContext **ret_context, GError **error)
 {
     const DkrProviderConfig *own = options->docker_options, *base = provider->context->config;
     g_autoptr(DkrEndpoint) endpoint = NULL;
+    if (!glue_template_check(options, error))
+        return false;
     if (!own)
         return true;
     bool names_engine = dkr_provider_config_names_engine(own);

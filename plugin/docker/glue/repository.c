@@ -128,6 +128,14 @@ static bool ask_env(GlueCall *gc, const sprov_callbacks *callbacks, const DkrRep
 
 /* ------------------------------------------------------------------------- resolve */
 
+bool glue_repository_check(const json_t *repository, GError **error)
+{
+    g_autoptr(DkrRepository) r = NULL;
+    g_autofree char *url = NULL;
+    return dkr_repository_parse(repository, &r, error) &&
+           (!r->clone_url || dkr_repository_check_url(r->clone_url, &url, error));
+}
+
 bool glue_repository_resolve(GlueCall *gc, const sprov_callbacks *callbacks,
                              const json_t *repository, const SprWait *wait, char **ret_definition,
                              SprSecret **ret_token, GError **error)

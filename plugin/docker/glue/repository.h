@@ -12,6 +12,9 @@
 /* The object behind {"repository": {...}}, or NULL when definition is something else. */
 json_t *glue_repository_of(const char *definition);
 
+/* Its options, and its cloneUrl where they have one. */
+bool glue_repository_check(const json_t *repository, GError **error);
+
 /* Asks callbacks, then the Git server. *ret_definition stays NULL when the host has no
  * repository_access and the options no cloneUrl: there is no template then. *ret_token is the value
  * of DKR_REPOSITORY_SECRET for the build, or NULL for a public one. */

@@ -159,7 +159,29 @@ sprov_status glue_build_template(sprov_provider *provider, const sprov_template_
     return glue_end(&gc, ok);
 }
 
-/* -------------------------------------------------------------------------- for a start */
+/* -------------------------------------------------------------------------- for a sandbox */
+
+static bool check_definition(const char *definition, char **ret_id, GError **error)
+{
+    g_autoptr(DkrTemplate) parsed = NULL;
+    g_autoptr(DkrRecipe) recipe = NULL;
+    json_auto_t *repository = glue_repository_of(definition);
+    if (repository)
+        return glue_repository_check(repository, error);
+    if (!dkr_template_parse(definition, &parsed, error) || !dkr_recipe_new(parsed, &recipe, error))
+        return false;
+    *ret_id = g_strdup(recipe->template_id);
+    return true;
+}
+
+bool glue_template_check(DkrSandboxOptions *options, GError **error)
+{
+    if (!options->template_json ||
+        check_definition(options->template_json, &options->template_made, error))
+        return true;
+    g_prefix_error(error, "template: ");
+    return false;
+}
 
 static bool ask_definition(const GlueCall *gc, SprSecret **ret_definition, GError **error)
 {

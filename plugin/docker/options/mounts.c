@@ -38,6 +38,8 @@ static const char *wrong_target(const char *key, const char *target)
     if (g_str_has_prefix(clean, DKR_RESERVED_DIRECTORY) &&
         strchr("/", clean[strlen(DKR_RESERVED_DIRECTORY)]))
         return "the target lies in " DKR_RESERVED_DIRECTORY ", which is the provider's own";
+    if (strcmp(clean, "/proc") == 0)
+        return "the target must not be /proc, which is the kernel's";
     return strcmp(clean, "/") == 0 ? "the target must not be the root of the container" : NULL;
 }
 
@@ -93,7 +95,7 @@ static const DkrJsonField bind_fields[] = {
 
 static const DkrJsonField tmpfs_fields[] = {
     {"sizeBytes", dkr_json_read_integer, offsetof(DkrMount, size_bytes), 1, G_MAXINT64},
-    {"mode", dkr_json_read_integer, offsetof(DkrMount, mode), .max = 07777},
+    {"mode", dkr_json_read_integer, offsetof(DkrMount, mode), 1, 07777},
     {NULL},
 };
 

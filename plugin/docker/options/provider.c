@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define TIMEOUT_MOST_MS (24 * 3600 * 1000)
+#define SECRET_NAME_MOST 128
 #define TOKEN G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "!#$%&'*+-.^_`|~"
 
 void dkr_provider_config_free(DkrProviderConfig *config)
@@ -34,6 +35,22 @@ static const char *wrong_certificate(const char *key, const char *text)
     return *text == '/' || strstr(text, "-----BEGIN ")
                ? NULL
                : "must be an absolute path, or the certificate itself in PEM form";
+}
+
+/* Whatever else a key's place holds may be the key, in one of its forms. */
+static const char *wrong_key(const char *key, const char *text)
+{
+    return *text == '/' ? NULL
+                        : "must be the absolute path of a PEM file: a private key does not belong "
+                          "here";
+}
+
+static const char *wrong_secret(const char *key, const char *text)
+{
+    bool is_name = strlen(text) <= SECRET_NAME_MOST && !strstr(text, "-----");
+    for (const char *p = text; *p; p++)
+        is_name = is_name && !g_ascii_iscntrl(*p);
+    return is_name ? NULL : "must be the short name of a secret: the key does not belong here";
 }
 
 /* What the provider sets itself, and what would carry a secret. */
@@ -84,8 +101,8 @@ static const DkrJsonField config_fields[] = {
     {"context", dkr_json_read_text, AT(context), .min = 1},
     {"ca", dkr_json_read_text, AT(ca), .min = 1, .wrong = wrong_certificate},
     {"cert", dkr_json_read_text, AT(cert), .min = 1, .wrong = wrong_certificate},
-    {"key", dkr_json_read_text, AT(key), .min = 1},
-    {"keySecret", dkr_json_read_text, AT(key_secret), .min = 1},
+    {"key", dkr_json_read_text, AT(key), .min = 1, .wrong = wrong_key},
+    {"keySecret", dkr_json_read_text, AT(key_secret), .min = 1, .wrong = wrong_secret},
     {"sshConfig", dkr_json_read_text, AT(ssh_config), .min = 1, .wrong = dkr_json_wrong_path},
     {"version", dkr_json_read_text, AT(version), .min = 1},
     {"headers", dkr_json_read_pairs, AT(headers), .wrong = wrong_header},

@@ -7,6 +7,7 @@
 #include "options/rules.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIN_CPUS 0.01 /* the engine's */
@@ -20,11 +21,13 @@ void dkr_sandbox_options_free(DkrSandboxOptions *options)
 {
     if (!options)
         return;
+    g_strfreev(options->given);
     g_free(options->id);
     g_free(options->name);
     g_free(options->image);
     g_free(options->template_id);
     g_free(options->template_json);
+    g_free(options->template_made);
     g_free(options->platform);
     g_free(options->pull_policy);
     g_strfreev(options->entrypoint);
@@ -240,6 +243,32 @@ static bool check_exclusions(const DkrSandboxOptions *o, GError **error)
                    "cpus and cpuQuota or cpuPeriod are mutually exclusive", error);
 }
 
+/* "address:port/protocol" of the engine's machine; NULL: any that is free. */
+static char *published_at(const DkrPair *pair)
+{
+    g_autofree char *port = dkr_sandbox_options_port(pair->name);
+    const char *colon = strrchr(pair->value, ':');
+    int number = atoi(colon ? colon + 1 : pair->value);
+    g_autofree char *address =
+        colon ? g_strndup(pair->value, (gsize)(colon - pair->value)) : g_strdup("127.0.0.1");
+    return number == 0 ? NULL : g_strdup_printf("%s:%d%s", address, number, strchr(port, '/'));
+}
+
+static bool check_pair_of_ports(const DkrPair *first, const DkrPair *second, GError **error)
+{
+    g_autofree char *port = dkr_sandbox_options_port(second->name);
+    g_autofree char *other = dkr_sandbox_options_port(first->name);
+    g_autofree char *at = published_at(second);
+    g_autofree char *taken = published_at(first);
+    if (strcmp(port, other) == 0)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "duplicate",
+                        "ports: %s is there twice; leave one of them out", port);
+    return !at || g_strcmp0(at, taken) != 0 ||
+           spr_fail(error, SPR_E_INVALID_ARGUMENT, "duplicate",
+                    "ports[\"%s\"]: %s is where ports[\"%s\"] is published already; choose another",
+                    second->name, at, first->name);
+}
+
 /* Where the network is not the sandbox's own, an engine drops them or nothing could reach them. */
 static bool check_ports(const DkrSandboxOptions *o, GError **error)
 {
@@ -252,12 +281,9 @@ static bool check_ports(const DkrSandboxOptions *o, GError **error)
                         "sandbox's own; leave one of them out",
                         network);
     for (size_t i = 0; i < o->ports.count; i++) {
-        g_autofree char *port = dkr_sandbox_options_port(o->ports.items[i].name);
         for (size_t k = 0; k < i; k++) {
-            g_autofree char *other = dkr_sandbox_options_port(o->ports.items[k].name);
-            if (strcmp(port, other) == 0)
-                return spr_fail(error, SPR_E_INVALID_ARGUMENT, "duplicate",
-                                "ports: %s is there twice; leave one of them out", port);
+            if (!check_pair_of_ports(&o->ports.items[k], &o->ports.items[i], error))
+                return false;
         }
     }
     return true;
@@ -291,6 +317,18 @@ static void fill_defaults(DkrSandboxOptions *options)
         options->auto_start.value = true;
 }
 
+static char **keys_of(json_t *object)
+{
+    g_autoptr(GStrvBuilder) keys = g_strv_builder_new();
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value)
+    {
+        g_strv_builder_add(keys, key);
+    }
+    return g_strv_builder_end(keys);
+}
+
 bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options, GError **error)
 {
     json_auto_t *object = NULL;
@@ -301,14 +339,21 @@ bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options
         !check_exclusions(options, error) || !check_ports(options, error) ||
         !check_transport(options, error) || !dkr_mounts_check_targets(options, error))
         return false;
+    options->given = keys_of(object);
     fill_defaults(options);
     *ret_options = g_steal_pointer(&options);
     return true;
 }
 
+bool dkr_sandbox_options_has(const DkrSandboxOptions *options, const char *key)
+{
+    return g_strv_contains((const char *const *)options->given, key);
+}
+
 char *dkr_sandbox_options_port(const char *key)
 {
-    return strchr(key, '/') ? g_strdup(key) : g_strconcat(key, "/tcp", NULL);
+    const char *slash = strchr(key, '/');
+    return g_strdup_printf("%d%s", atoi(key), slash ? slash : "/tcp");
 }
 
 const char *dkr_sandbox_options_workdir(const DkrSandboxOptions *options,

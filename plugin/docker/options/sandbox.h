@@ -62,6 +62,7 @@ typedef struct {
 } DkrGpus;
 
 struct DkrSandboxOptions {
+    char **given; /* the keys that were in the JSON, also where they hold a default or nothing */
     char *id;
     bool id_is_generated;
     char *name; /* of the container; NULL: made from the id, see options/names.h */
@@ -70,6 +71,7 @@ struct DkrSandboxOptions {
     bool image_is_set;   /* it is not the default's */
     char *template_id;   /* "template" as a string: an id, or DKR_TEMPLATE_FROM_CALLBACK */
     char *template_json; /* "template" as an object: its text */
+    char *template_made; /* the id that it comes to; NULL: not known before it is built */
     char *platform;      /* "os/arch[/variant]"; NULL: the engine's */
     char *pull_policy;   /* "missing", "always" or "never"; never NULL */
     char **entrypoint;   /* NULL: the image's; empty: none */
@@ -117,7 +119,10 @@ struct DkrSandboxOptions {
     DkrProviderConfig *docker_options; /* which engine it is on; NULL: the provider's */
 };
 
-/* A key of ports as engines write it: with its protocol. The caller frees it. */
+bool dkr_sandbox_options_has(const DkrSandboxOptions *options, const char *key);
+
+/* A key of ports as engines write it: with its protocol, and no zeros before it. The
+ * caller frees it. */
 char *dkr_sandbox_options_port(const char *key);
 
 /* Where commands run: the directory of the options, else the template's (may be NULL), else

@@ -125,6 +125,20 @@ static bool locate(const DkrContext *context, const DkrSandboxOptions *options, 
     return true;
 }
 
+/* The signal to end may come before a keep-alive that was just started can hear it, and as the
+ * first process of a container it would never hear of it then. It has nothing to finish: none is
+ * waited for. */
+static int grace_of(const DkrContext *context, const DkrSandboxOptions *options,
+                    const DkrLife *life, const char *container, const SprWait *wait)
+{
+    json_auto_t *inspect = NULL;
+    bool only_stays =
+        life ? life->only_stays
+             : dkr_container_inspect(context->client, container, wait, &inspect, NULL) &&
+                   dkr_life_only_stays(inspect);
+    return only_stays ? 0 : dkr_sandbox_options_stop_s(options);
+}
+
 bool dkr_backend_stop(const DkrContext *context, const DkrSandboxOptions *options,
                       const DkrLife *life, const SprWait *wait, GError **error)
 {
@@ -133,8 +147,9 @@ bool dkr_backend_stop(const DkrContext *context, const DkrSandboxOptions *option
         g_autoptr(GError) why = NULL;
         if (!locate(context, options, known, wait, &container, NULL, error))
             return false;
-        if (!container || dkr_container_stop(context->client, container,
-                                             dkr_sandbox_options_stop_s(options), wait, &why))
+        if (!container ||
+            dkr_container_stop(context->client, container,
+                               grace_of(context, options, known, container, wait), wait, &why))
             return true;
         if (dkr_failure_status(why) != 404) {
             g_propagate_error(error, g_steal_pointer(&why));

@@ -3,66 +3,10 @@
 #include "base/error.h"
 #include "engine/failure.h"
 #include "options/json.h"
+#include "sandbox/blame_own.h"
 
+#include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-
-/* In all of them low is the engine's text in lower case. */
-
-static bool is_of_name(char c)
-{
-    return g_ascii_isalnum(c) || (c != '\0' && strchr("_.-/", c));
-}
-
-/* value where it is no part of a longer name; a path may stand behind others. */
-static bool has(const char *low, const char *value)
-{
-    g_autofree char *needle = g_ascii_strdown(value, -1);
-    bool is_bounded = *needle == '/' || !is_of_name(*needle);
-    for (const char *at = low; *needle && (at = strstr(at, needle)); at++) {
-        bool begins = at == low || is_bounded || !is_of_name(at[-1]);
-        if (begins && !is_of_name(at[strlen(needle)]))
-            return true;
-    }
-    return false;
-}
-
-/* Quoted as engines quote paths and names. */
-static bool has_quoted(const char *low, const char *value)
-{
-    g_autofree char *name = g_ascii_strdown(value, -1);
-    g_autofree char *quoted = g_strdup_printf("\"%s\"", name);
-    return strstr(low, quoted) != NULL;
-}
-
-static char *named(const char *path, const char *value)
-{
-    g_autofree char *quoted = dkr_json_quote(value);
-    return g_strdup_printf("%s %s", path, quoted);
-}
-
-static char *named_text(const char *path, const char *value)
-{
-    return value ? named(path, value) : NULL;
-}
-
-static char *named_number(const char *path, DkrOptInt option)
-{
-    return option.is_set ? g_strdup_printf("%s %" G_GINT64_FORMAT, path, option.value) : NULL;
-}
-
-static char *named_at(const char *list, size_t i, const char *member, const char *value)
-{
-    g_autofree char *path = g_strdup_printf("%s[%zu]%s", list, i, member);
-    return named(path, value);
-}
-
-static char *named_key(const char *object, const DkrPair *pair)
-{
-    g_autofree char *quoted = dkr_json_quote(pair->name);
-    g_autofree char *path = g_strdup_printf("%s[%s]", object, quoted);
-    return named(path, pair->value);
-}
 
 /* ------------------------------------------------------------------ lists of texts */
 
@@ -75,16 +19,16 @@ static char *find_in(const char *option, char *const *list, Means means, const c
         return NULL;
     for (size_t i = 0; list[i]; i++) {
         if (means(low, list[i]))
-            return named_at(option, i, "", list[i]);
+            return dkr_blame_named_at(option, i, "", list[i]);
     }
-    return list[1] ? g_strdup(option) : named_at(option, 0, "", list[0]);
+    return list[1] ? g_strdup(option) : dkr_blame_named_at(option, 0, "", list[0]);
 }
 
 static bool means_capability(const char *low, const char *value)
 {
     bool prefixed = g_ascii_strncasecmp(value, "CAP_", 4) == 0;
     g_autofree char *name = g_strconcat("CAP_", prefixed ? value + 4 : value, NULL);
-    return has_quoted(low, name);
+    return dkr_blame_has_quoted(low, name);
 }
 
 static char *find_cap_drop(const DkrSandboxOptions *o, const char *low)
@@ -102,7 +46,7 @@ static bool means_security(const char *low, const char *value)
 {
     g_autofree char *kind = g_strndup(value, strcspn(value, "=:"));
     bool is_refused_whole = strstr(low, "--security-opt");
-    return is_refused_whole ? has_quoted(low, value) : has(low, kind);
+    return is_refused_whole ? dkr_blame_has_quoted(low, value) : dkr_blame_has(low, kind);
 }
 
 static char *find_security(const DkrSandboxOptions *o, const char *low)
@@ -113,7 +57,18 @@ static char *find_security(const DkrSandboxOptions *o, const char *low)
 static bool means_device(const char *low, const char *value)
 {
     g_autofree char *path = g_strndup(value, strcspn(value, ":"));
-    return has_quoted(low, path);
+    return dkr_blame_has_quoted(low, path);
+}
+
+static bool means_device_inside(const char *low, const char *value)
+{
+    g_auto(GStrv) parts = g_strsplit(value, ":", 3);
+    return dkr_blame_has(low, parts[1] ? parts[1] : parts[0]);
+}
+
+static char *find_device_inside(const DkrSandboxOptions *o, const char *low)
+{
+    return find_in("devices", o->devices, means_device_inside, low);
 }
 
 static char *find_device(const DkrSandboxOptions *o, const char *low)
@@ -128,7 +83,7 @@ static char *find_pair(const char *object, const DkrPairs *pairs, const char *lo
 {
     for (size_t i = 0; i < pairs->count; i++) {
         if (means(low, &pairs->items[i]))
-            return named_key(object, &pairs->items[i]);
+            return dkr_blame_named_key(object, &pairs->items[i]);
     }
     return NULL;
 }
@@ -136,14 +91,14 @@ static char *find_pair(const char *object, const DkrPairs *pairs, const char *lo
 static bool means_target_of_bind(const char *low, const DkrPair *pair)
 {
     g_autofree char *target = g_strndup(pair->value, strcspn(pair->value, ":"));
-    return has_quoted(low, target);
+    return dkr_blame_has_quoted(low, target);
 }
 
 /* /tmp is not meant by /var/tmp. */
 static bool has_source(const char *low, const char *source)
 {
     g_autofree char *spaced = source ? g_strconcat(" ", source, NULL) : NULL;
-    return spaced && (has(low, spaced) || has_quoted(low, source));
+    return spaced && (dkr_blame_has(low, spaced) || dkr_blame_has_quoted(low, source));
 }
 
 static bool means_source(const char *low, const DkrPair *pair)
@@ -154,12 +109,12 @@ static bool means_source(const char *low, const DkrPair *pair)
 static bool means_mode(const char *low, const DkrPair *pair)
 {
     const char *mode = strchr(pair->value, ':');
-    return mode && has(low, mode + 1);
+    return mode && dkr_blame_has(low, mode + 1);
 }
 
 static bool means_target(const char *low, const DkrPair *pair)
 {
-    return has_quoted(low, pair->name);
+    return dkr_blame_has_quoted(low, pair->name);
 }
 
 /* Of "size=1m,bogus=2" the name of one that is quoted. */
@@ -168,7 +123,7 @@ static bool means_tmpfs_option(const char *low, const DkrPair *pair)
     g_auto(GStrv) options = g_strsplit(pair->value, ",", -1);
     for (char **option = options; *option; option++) {
         g_autofree char *name = g_strndup(*option, strcspn(*option, "="));
-        if (has_quoted(low, name))
+        if (dkr_blame_has_quoted(low, name))
             return true;
     }
     return false;
@@ -178,10 +133,10 @@ static char *find_mount(const DkrSandboxOptions *o, const char *low, bool by_tar
 {
     for (size_t i = 0; i < o->mounts.count; i++) {
         const DkrMount *mount = &o->mounts.items[i];
-        if (by_target && has_quoted(low, mount->target))
-            return named_at("mounts", i, ".target", mount->target);
+        if (by_target && dkr_blame_has_quoted(low, mount->target))
+            return dkr_blame_named_at("mounts", i, ".target", mount->target);
         if (!by_target && has_source(low, mount->source))
-            return named_at("mounts", i, ".source", mount->source);
+            return dkr_blame_named_at("mounts", i, ".source", mount->source);
     }
     return NULL;
 }
@@ -199,6 +154,36 @@ static char *find_source(const DkrSandboxOptions *o, const char *low)
     return found ? found : find_pair("volumes", &o->volumes, low, means_source);
 }
 
+/* 'source:/target:options' */
+static bool means_specification(const char *low, const DkrPair *pair)
+{
+    g_autofree char *whole = g_strdup_printf("'%s:%s'", pair->name, pair->value);
+    g_autofree char *needle = g_ascii_strdown(whole, -1);
+    return strstr(low, needle) != NULL;
+}
+
+static char *find_specification(const DkrSandboxOptions *o, const char *low)
+{
+    char *found = find_pair("volumes", &o->volumes, low, means_specification);
+    return found ? found : find_source(o, low);
+}
+
+/* Behind the path that the engine has of the sandbox's root. */
+static char *find_target_inside(const DkrSandboxOptions *o, const char *low)
+{
+    for (size_t i = 0; i < o->mounts.count; i++) {
+        if (dkr_blame_has(low, o->mounts.items[i].target))
+            return dkr_blame_named_at("mounts", i, ".target", o->mounts.items[i].target);
+    }
+    for (size_t i = 0; i < o->volumes.count; i++) {
+        const DkrPair *pair = &o->volumes.items[i];
+        g_autofree char *target = g_strndup(pair->value, strcspn(pair->value, ":"));
+        if (dkr_blame_has(low, target))
+            return dkr_blame_named_key("volumes", pair);
+    }
+    return NULL;
+}
+
 static char *find_mode(const DkrSandboxOptions *o, const char *low)
 {
     return find_pair("volumes", &o->volumes, low, means_mode);
@@ -214,104 +199,26 @@ static char *find_propagation(const DkrSandboxOptions *o, const char *low)
     for (size_t i = 0; i < o->mounts.count; i++) {
         const DkrMount *mount = &o->mounts.items[i];
         if (mount->propagation && has_source(low, mount->source))
-            return named_at("mounts", i, ".bindOptions.propagation", mount->propagation);
+            return dkr_blame_named_at("mounts", i, ".bindOptions.propagation", mount->propagation);
     }
     return find_source(o, low);
-}
-
-/* -------------------------------------------------------------------------- limits */
-
-static char *find_memory(const DkrSandboxOptions *o, const char *low)
-{
-    return named_number("memory", o->memory);
-}
-
-static char *find_memory_swap(const DkrSandboxOptions *o, const char *low)
-{
-    return named_number("memorySwap", o->memory_swap);
-}
-
-static char *find_shm_size(const DkrSandboxOptions *o, const char *low)
-{
-    return named_number("shmSize", o->shm_size);
-}
-
-static char *find_cpus(const DkrSandboxOptions *o, const char *low)
-{
-    return o->nano_cpus.is_set ? g_strdup_printf("cpus %g", (double)o->nano_cpus.value / 1e9)
-                               : NULL;
-}
-
-static char *find_cpu_quota(const DkrSandboxOptions *o, const char *low)
-{
-    return named_number("cpuQuota", o->cpu_quota);
-}
-
-static char *find_cpu_period(const DkrSandboxOptions *o, const char *low)
-{
-    return named_number("cpuPeriod", o->cpu_period);
-}
-
-static char *find_cpu_shares(const DkrSandboxOptions *o, const char *low)
-{
-    return named_number("cpuShares", o->cpu_shares);
-}
-
-static char *find_pids_limit(const DkrSandboxOptions *o, const char *low)
-{
-    return named_number("pidsLimit", o->pids_limit);
-}
-
-/* Runtimes tell a limit by the kernel's number. */
-static const struct {
-    const char *name;
-    int number;
-} rlimits[] = {
-    {"cpu", RLIMIT_CPU},           {"fsize", RLIMIT_FSIZE},
-    {"data", RLIMIT_DATA},         {"stack", RLIMIT_STACK},
-    {"core", RLIMIT_CORE},         {"rss", RLIMIT_RSS},
-    {"nproc", RLIMIT_NPROC},       {"nofile", RLIMIT_NOFILE},
-    {"memlock", RLIMIT_MEMLOCK},   {"as", RLIMIT_AS},
-    {"locks", RLIMIT_LOCKS},       {"sigpending", RLIMIT_SIGPENDING},
-    {"msgqueue", RLIMIT_MSGQUEUE}, {"nice", RLIMIT_NICE},
-    {"rtprio", RLIMIT_RTPRIO},     {"rttime", RLIMIT_RTTIME},
-};
-
-static bool means_ulimit(const char *low, const char *name)
-{
-    g_autofree char *spelled = g_strconcat("rlimit_", name, NULL);
-    if (has(low, spelled) || has(low, name))
-        return true;
-    for (size_t i = 0; i < G_N_ELEMENTS(rlimits); i++) {
-        g_autofree char *numbered = g_strdup_printf("rlimit type %d:", rlimits[i].number);
-        if (g_ascii_strcasecmp(rlimits[i].name, name) == 0)
-            return strstr(low, numbered) != NULL;
-    }
-    return false;
-}
-
-static char *find_ulimit(const DkrSandboxOptions *o, const char *low)
-{
-    for (size_t i = 0; i < o->ulimits.count; i++) {
-        if (means_ulimit(low, o->ulimits.items[i].name))
-            return named_at("ulimits", i, ".name", o->ulimits.items[i].name);
-    }
-    return o->ulimits.count > 0 ? g_strdup("ulimits") : NULL;
 }
 
 /* ------------------------------------------------------------------------- the rest */
 
 static char *find_runtime(const DkrSandboxOptions *o, const char *low)
 {
-    return named_text("runtime", o->runtime);
+    return dkr_blame_named_text("runtime", o->runtime);
 }
 
 /* Another option may be called a network, too. */
 static char *find_network(const DkrSandboxOptions *o, const char *low)
 {
     const char *peer = o->network ? strchr(o->network, ':') : NULL;
-    bool is_told = o->network && (has(low, o->network) || (peer && has(low, peer + 1)));
-    return is_told || strstr(low, "network mode") ? named_text("network", o->network) : NULL;
+    bool is_told =
+        o->network && (dkr_blame_has(low, o->network) || (peer && dkr_blame_has(low, peer + 1)));
+    return is_told || strstr(low, "network mode") ? dkr_blame_named_text("network", o->network)
+                                                  : NULL;
 }
 
 static char *find_gpus(const DkrSandboxOptions *o, const char *low)
@@ -325,12 +232,12 @@ static char *find_gpus(const DkrSandboxOptions *o, const char *low)
 
 static char *find_user(const DkrSandboxOptions *o, const char *low)
 {
-    return named_text("user", o->user);
+    return dkr_blame_named_text("user", o->user);
 }
 
 static char *find_hostname(const DkrSandboxOptions *o, const char *low)
 {
-    return named_text("hostname", o->hostname);
+    return dkr_blame_named_text("hostname", o->hostname);
 }
 
 static char *find_dns(const DkrSandboxOptions *o, const char *low)
@@ -343,21 +250,57 @@ static char *find_extra_hosts(const DkrSandboxOptions *o, const char *low)
     return o->extra_hosts.count > 0 ? g_strdup("extraHosts") : NULL;
 }
 
+/* How well text fits a published port: the address and port it asks for; the port; the address, of
+ * which the engine chose the port; the protocol. */
+static int port_fits(const char *low, const DkrPair *pair)
+{
+    const char *colon = strrchr(pair->value, ':');
+    const char *number = colon ? colon + 1 : pair->value;
+    g_autofree char *address =
+        colon ? g_strndup(pair->value, (gsize)(colon - pair->value)) : g_strdup("127.0.0.1");
+    g_autofree char *port = g_strdup_printf(":%d", atoi(number));
+    g_autofree char *both = g_strconcat(address, port, NULL);
+    g_autofree char *any = g_strconcat(address, ":", NULL);
+    bool is_chosen = atoi(number) == 0;
+    if (strstr(low, "protocol not supported"))
+        return g_str_has_suffix(pair->name, "/sctp") ? 4 : 0;
+    if (!is_chosen && dkr_blame_has(low, both))
+        return 3;
+    if (!is_chosen && dkr_blame_has(low, port))
+        return 2;
+    return is_chosen && strstr(low, any) ? 1 : 0;
+}
+
 static char *find_port(const DkrSandboxOptions *o, const char *low)
 {
+    const DkrPair *best = o->ports.count == 1 ? &o->ports.items[0] : NULL;
+    int fits = 0;
     for (size_t i = 0; i < o->ports.count; i++) {
-        const char *at = o->ports.items[i].value, *colon = strrchr(at, ':');
-        g_autofree char *shown = g_strconcat(":", colon ? colon + 1 : at, NULL);
-        if (has(low, shown))
-            return named_key("ports", &o->ports.items[i]);
+        int now = port_fits(low, &o->ports.items[i]);
+        if (now > fits)
+            best = &o->ports.items[i];
+        fits = MAX(fits, now);
     }
+    if (best)
+        return dkr_blame_named_key("ports", best);
     return o->ports.count > 0 ? g_strdup("ports") : NULL;
 }
 
 static char *find_workdir(const DkrSandboxOptions *o, const char *low)
 {
     const char *path = o->working_directory;
-    return path && has(low, path) ? named("workingDirectory", path) : NULL;
+    return path && dkr_blame_has(low, path) ? dkr_blame_named("workingDirectory", path) : NULL;
+}
+
+/* A directory on the way to it that could not be made. */
+static char *find_workdir_parent(const DkrSandboxOptions *o, const char *low)
+{
+    const char *made = strstr(low, "mkdir /") + strlen("mkdir ");
+    gsize size = strcspn(made, ": ");
+    g_autofree char *path = o->working_directory ? g_ascii_strdown(o->working_directory, -1) : NULL;
+    return path && strncmp(path, made, size) == 0 && strchr("/", path[size])
+               ? dkr_blame_named("workingDirectory", o->working_directory)
+               : NULL;
 }
 
 static char *find_privileged(const DkrSandboxOptions *o, const char *low)
@@ -373,13 +316,13 @@ static char *find_init(const DkrSandboxOptions *o, const char *low)
 static char *find_program(const DkrSandboxOptions *o, const char *low)
 {
     if (o->entrypoint && *o->entrypoint)
-        return named_at("entrypoint", 0, "", *o->entrypoint);
-    return o->command_is_set ? named_at("command", 0, "", *o->command) : NULL;
+        return dkr_blame_named_at("entrypoint", 0, "", *o->entrypoint);
+    return o->command_is_set ? dkr_blame_named_at("command", 0, "", *o->command) : NULL;
 }
 
 static char *find_image(const DkrSandboxOptions *o, const char *low)
 {
-    return named_text("image", o->image_is_set ? o->image : NULL);
+    return dkr_blame_named_text("image", o->image_is_set ? o->image : NULL);
 }
 
 /* What engines from 19.03 to 26.1 and their runtimes say; the first that finds an option counts. */
@@ -398,32 +341,38 @@ static const struct {
     {"unknown runtime", find_runtime},
     {"gathering device information", find_device},
     {"device driver", find_gpus},
-    {"minimum memory limit", find_memory},
-    {"memoryswap", find_memory_swap},
-    {"shm size", find_shm_size},
-    {"range of cpus", find_cpus},
-    {"nanocpus", find_cpus},
-    {"cfs quota", find_cpu_quota},
-    {"cfs period", find_cpu_period},
-    {"cpu-shares", find_cpu_shares},
-    {"cpu shares", find_cpu_shares},
-    {"pids limit", find_pids_limit},
-    {"rlimit", find_ulimit},
-    {"ulimit", find_ulimit},
+    {"creating device nodes", find_device_inside},
+    {"minimum memory limit", dkr_blame_memory},
+    {"unable to set memory limit", dkr_blame_memory},
+    {"memoryswap", dkr_blame_memory_swap},
+    {"shm size", dkr_blame_shm_size},
+    {"range of cpus", dkr_blame_cpus},
+    {"nanocpus", dkr_blame_cpus},
+    {"cfs quota", dkr_blame_cpu_quota},
+    {"cfs period", dkr_blame_cpu_period},
+    {"cpu-shares", dkr_blame_cpu_shares},
+    {"cpu shares", dkr_blame_cpu_shares},
+    {"pids limit", dkr_blame_pids_limit},
+    {"rlimit", dkr_blame_ulimit},
+    {"ulimit", dkr_blame_ulimit},
+    {"too many open files", dkr_blame_files},
+    {"cannot allocate memory", dkr_blame_addresses},
+    {"resource temporarily unavailable", dkr_blame_processes},
     {"invalid tmpfs option", find_tmpfs},
     {"invalid mode:", find_mode},
     {"not a shared mount", find_propagation},
     {"not a shared or slave mount", find_propagation},
     {"source path does not exist", find_source},
     {"local volume name", find_source},
+    {"volume specification", find_specification},
     {"invalid mount config", find_source},
-    {"volume specification", find_source},
     {"error while creating mount source path", find_source},
     {"error mounting", find_target},
     {"duplicate mount point", find_target},
     {"no such container", find_network},
     {"unable to find user", find_user},
     {"unable to find group", find_user},
+    {"uids and gids must be in range", find_user},
     {"invalid hostname", find_hostname},
     {"hostname and the network mode", find_hostname},
     {"dns and the network mode", find_dns},
@@ -438,6 +387,8 @@ static const struct {
     {"invalid reference format", find_image},
     {"not a directory", find_source},
     {"not a directory", find_workdir},
+    {"is not directory", find_target_inside},
+    {"mkdir /", find_workdir_parent},
     {"docker-init", find_init},
     {"exec: \"", find_program},
 };
@@ -453,14 +404,21 @@ char *dkr_blame(const DkrSandboxOptions *options, const char *text)
     return found;
 }
 
-bool dkr_blame_option(const DkrSandboxOptions *options, GError **error)
+/* What the main process printed of how it was started: the supervisor's words, or the engine's
+ * init's. */
+static char *blame_main(const DkrSandboxOptions *options, const char *text)
+{
+    g_autofree char *low = g_ascii_strdown(text, -1);
+    if (strstr(low, "resource temporarily unavailable"))
+        return dkr_blame_processes(options, low);
+    return strstr(low, "it printed: sprov: ") ? find_program(options, low) : NULL;
+}
+
+static bool blame_engine(const DkrSandboxOptions *options, const char *option, GError **error)
 {
     static const char *const vague[] = {"engine-refused", "engine-error", "not-found",
                                         "start-failed", NULL};
     int status = dkr_failure_status(*error);
-    g_autofree char *option = status != 0 ? dkr_blame(options, (*error)->message) : NULL;
-    if (!option)
-        return false;
     g_autoptr(GError) why = g_steal_pointer(error);
     const char *reason = spr_error_extra(why)->reason;
     const char *way = strstr(why->message, "not a directory")
@@ -470,5 +428,21 @@ bool dkr_blame_option(const DkrSandboxOptions *options, GError **error)
              g_strv_contains(vague, reason) ? "option-refused" : reason, "%s: %s%s", option, way,
              why->message);
     spr_error_set_native(error, status);
+    return true;
+}
+
+bool dkr_blame_option(const DkrSandboxOptions *options, GError **error)
+{
+    bool is_main = spr_error_is(*error, SPR_E_NOT_READY, "main-process-ended");
+    g_autofree char *option = NULL;
+    if (is_main)
+        option = blame_main(options, (*error)->message);
+    else if (dkr_failure_status(*error) != 0)
+        option = dkr_blame(options, (*error)->message);
+    if (!option)
+        return false;
+    if (!is_main)
+        return blame_engine(options, option, error);
+    g_prefix_error(error, "%s: ", option);
     return true;
 }

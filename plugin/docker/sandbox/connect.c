@@ -3,10 +3,14 @@
 #include "base/error.h"
 #include "engine/containers.h"
 #include "engine/failure.h"
+#include "engine/images.h"
+#include "sandbox/blame.h"
 #include "sandbox/layout.h"
 #include "sandbox/placement.h"
 #include "sandbox/socketplan.h"
+#include "sandbox/spec_normal.h"
 #include "sandbox/startfail.h"
+#include "sandbox/tmpfsmode.h"
 #include "sandbox/warnings.h"
 
 #include <string.h>
@@ -148,19 +152,15 @@ typedef enum {
 
 static Stay stay_of(const json_t *inspect)
 {
-    const char *path = text(inspect, "Path");
     json_t *args = json_object_get(inspect, "Args");
     size_t count = json_array_size(args);
     const char *last = json_string_value(json_array_get(args, count - 1)) ?: "";
     const char *before = json_string_value(json_array_get(args, count - 2)) ?: "";
-    if (strcmp(path, DKR_SUPERVISOR_PROGRAM) != 0)
-        return strcmp(path, "sleep") == 0 && count == 1 && strcmp(last, "infinity") == 0
-                   ? STAYS_FOR_SURE
-                   : STAYS_PERHAPS;
-    if (strcmp(last, "--") == 0)
+    if (dkr_life_only_stays(inspect))
         return STAYS_FOR_SURE;
-    return strcmp(before, "sleep") == 0 && strcmp(last, "infinity") == 0 ? STAYS_WHEN_SEEN
-                                                                         : STAYS_PERHAPS;
+    bool is_seen = strcmp(text(inspect, "Path"), DKR_SUPERVISOR_PROGRAM) == 0 &&
+                   strcmp(before, "sleep") == 0 && strcmp(last, "infinity") == 0;
+    return is_seen ? STAYS_WHEN_SEEN : STAYS_PERHAPS;
 }
 
 /* Until then, and what it is after that. */
@@ -180,9 +180,9 @@ static bool watch(const DkrContext *context, const char *container, gint64 until
 }
 
 static void warn(const DkrContext *context, const DkrSandboxOptions *options, const json_t *inspect,
-                 bool made_now)
+                 const DkrSpecImages *images, bool made_now)
 {
-    g_auto(GStrv) lines = dkr_warnings(options, inspect, made_now);
+    g_auto(GStrv) lines = dkr_warnings(options, inspect, images, made_now);
     for (char **line = lines; *line; line++)
         spr_log(&context->log, SPR_LOG_WARNING, "options", "%s", *line);
 }
@@ -198,6 +198,21 @@ static bool check_stay(const DkrContext *context, const DkrLife *life, gint64 un
            watch(context, life->container, until_us, wait, &later, error);
 }
 
+/* One that ran with the right mode before is not kept from running again. */
+static bool settle_modes(const DkrContext *context, const json_t *inspect, bool made_now,
+                         const DkrLife *life, const SprWait *wait, GError **error)
+{
+    g_autoptr(GError) why = NULL;
+    if (dkr_tmpfs_mode_settle(context, inspect, life, wait, &why))
+        return true;
+    if (!made_now && spr_error_is(why, SPR_E_UNSUPPORTED, NULL)) {
+        spr_log(&context->log, SPR_LOG_WARNING, "options", "since this start: %s", why->message);
+        return true;
+    }
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *options,
                           const json_t *inspect, bool made_now, DkrLinkSocket *socket,
                           const SprWait *wait, DkrLife **ret_life, GError **error)
@@ -207,7 +222,6 @@ bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *op
     json_auto_t *started = NULL;
     g_autoptr(DkrLife) life = NULL;
     GError *why = NULL;
-    dkr_placement_open_run(context, inspect, wait);
     gint64 since_us = g_get_monotonic_time();
     if (!dkr_container_start(context->client, container, wait, &why))
         return fail_start(why, error);
@@ -217,10 +231,12 @@ bool dkr_connect_bring_up(const DkrContext *context, const DkrSandboxOptions *op
     if (!watch(context, container, stay == STAYS_PERHAPS ? until_us : now_us, wait, &started,
                error))
         return false;
-    warn(context, options, started, made_now);
+    if (made_now)
+        warn(context, options, started, NULL, true);
     life = dkr_life_new(context, options, started, socket, wait, error);
     if (!life || (stay == STAYS_WHEN_SEEN && !check_stay(context, life, until_us, wait, error)) ||
-        (life->link && !dkr_link_settle(life->link, wait, error)))
+        (life->link && !dkr_link_settle(life->link, wait, error)) ||
+        !settle_modes(context, started, made_now, life, wait, error))
         return false;
     *ret_life = g_steal_pointer(&life);
     return true;
@@ -256,7 +272,7 @@ static bool check_placement(const DkrContext *context, const json_t *inspect, co
     g_autofree char *shared = g_strconcat(DKR_RESERVED_VOLUME_PREFIX, placement.program.id, NULL);
     json_array_foreach(mounts, i, mount)
     {
-        if (strcmp(text(mount, "Destination"), DKR_SUPERVISOR_BIN_DIRECTORY) != 0)
+        if (strcmp(text(mount, "Destination"), DKR_SUPERVISOR_DIRECTORY) != 0)
             continue;
         placement.volume = (char *)text(mount, "Name");
         placement.volume_is_own =
@@ -306,9 +322,37 @@ const char *dkr_connect_socket_of(const json_t *inspect)
     return json_string_value(json_object_get(labels, DKR_SOCKET_LABEL));
 }
 
-static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
-                  const char *container, const SprWait *wait, DkrLife **ret_life, GError **error)
+/* In its list an engine calls a container's image by its id once the name leads to none, or to
+ * another: only then, and where names differ, is anything to be asked. */
+static bool is_image_in_doubt(const json_t *element, const json_t *inspect, const char *asked)
 {
+    const char *made_of = text(json_object_get(inspect, "Config"), "Image");
+    g_autofree char *normal = dkr_normal_image(asked);
+    g_autofree char *has = dkr_normal_image(made_of);
+    return strcmp(normal, has) != 0 || strcmp(text(element, "Image"), made_of) != 0;
+}
+
+/* What the engine does not tell stays unknown. */
+static void warn_of_differences(const DkrContext *context, const DkrSandboxOptions *options,
+                                const json_t *element, const json_t *inspect, const SprWait *wait)
+{
+    const char *asked = dkr_spec_asked_image(options);
+    json_auto_t *now = NULL;
+    json_auto_t *made_of = NULL;
+    if (asked && is_image_in_doubt(element, inspect, asked))
+        dkr_image_inspect(context->client, asked, wait, &now, NULL);
+    if (options->platform)
+        dkr_image_inspect(context->client, text(inspect, "Image"), wait, &made_of, NULL);
+    DkrSpecImages images = {.asked_id = json_string_value(json_object_get(now, "Id")),
+                            .image = made_of};
+    warn(context, options, inspect, &images, false);
+}
+
+/* element: of the engine's list. */
+static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
+                  const json_t *element, const SprWait *wait, DkrLife **ret_life, GError **error)
+{
+    const char *container = text(element, "Id");
     json_auto_t *inspect = NULL;
     g_auto(DkrLinkSocket) socket = {0};
     if (!dkr_container_inspect(context->client, container, wait, &inspect, error))
@@ -325,13 +369,17 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
     if (!check_stuck(status, options->id, error) ||
         !check_stays(context, options->id, inspect, wait, error))
         return false;
-    if (starts)
-        return dkr_connect_bring_up(context, options, inspect, false, &socket, wait, ret_life,
-                                    error);
-    warn(context, options, inspect, false);
-    g_autoptr(DkrLife) life = dkr_life_new(context, options, inspect, &socket, wait, error);
-    if (!life || (life->link && !dkr_link_settle(life->link, wait, error)))
+    g_autoptr(DkrLife) life = NULL;
+    if (starts &&
+        !dkr_connect_bring_up(context, options, inspect, false, &socket, wait, &life, error)) {
+        dkr_blame_option(options, error);
         return false;
+    }
+    life = life ? g_steal_pointer(&life)
+                : dkr_life_new(context, options, inspect, &socket, wait, error);
+    if (!life || (!starts && life->link && !dkr_link_settle(life->link, wait, error)))
+        return false;
+    warn_of_differences(context, options, element, inspect, wait);
     *ret_life = g_steal_pointer(&life);
     return true;
 }
@@ -362,7 +410,7 @@ bool dkr_connect(const DkrContext *context, const DkrSandboxOptions *options, co
         g_autoptr(GError) why = NULL;
         if (!find_listed(context, options->id, wait, &list, &found, error))
             return false;
-        if (!found || adopt(context, options, text(found, "Id"), wait, ret_life, &why) ||
+        if (!found || adopt(context, options, found, wait, ret_life, &why) ||
             (is_going(found) && dkr_failure_status(why) == 404))
             return true;
         if (!may_pass(why) || g_get_monotonic_time() >= until_us) {

@@ -218,9 +218,9 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     if (!dkr_container_inspect(a->context->client, container, a->wait, &created, error) ||
         !dkr_spec_verify(a->options, created, error)) /* before anything runs in it */
         return false;
+    dkr_tmpfs_mode_prepare(a->context, created, a->wait);
     if (start_container(a, created, &life, error)) {
-        if (!dkr_tmpfs_mode_check(a->context, a->options, life, a->wait, error) ||
-            !check_ports(a, container, error))
+        if (!check_ports(a, container, error))
             return false;
         *ret_life = g_steal_pointer(&life);
         return true;
@@ -228,14 +228,6 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
     dkr_subpath_explain(a->context, a->options, a->image, a->wait, error);
     dkr_socket_forget(dkr_connect_socket_of(created));
     return false;
-}
-
-/* Whether the engine may have made what was asked for, or be about to: no answer was waited for. */
-static bool is_in_doubt(const GError *why)
-{
-    return dkr_failure_status(why) == 0 &&
-           (why->code == SPR_E_IO || why->code == SPR_E_TIMEOUT || why->code == SPR_E_CANCELLED ||
-            spr_error_is(why, SPR_E_NOT_READY, "gone"));
 }
 
 /* The container of a create without an answer. One that runs is that of another handle. */
@@ -272,7 +264,7 @@ static bool create_or_join(const Attempt *a, char **ret_container, DkrLife **ret
         if (create_container(a, ret_container, &why))
             return true;
         if (dkr_failure_status(why) != 409) {
-            if (is_in_doubt(why))
+            if (dkr_failure_is_in_doubt(why))
                 take_back_lost(a, why);
             g_propagate_error(error, g_steal_pointer(&why));
             return false;

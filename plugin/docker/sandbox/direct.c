@@ -229,6 +229,8 @@ SprSupervisor *dkr_direct_boot(DkrDirect *direct, gint64 wait_ms)
     SprSupervisor *supervisor = boots ? accept_waiting(direct) : NULL;
     while (boots && !supervisor && spr_wait_poll(&wait, &fd, 1, SPR_NEVER, &ready, NULL))
         supervisor = accept_waiting(direct);
+    if (supervisor && !spr_supervisor_is_alive(supervisor)) /* its greeting was there before */
+        g_clear_pointer(&supervisor, spr_supervisor_unref);
     return supervisor;
 }
 

@@ -3,22 +3,13 @@
 #include "base/error.h"
 #include "engine/images.h"
 #include "engine/registry.h"
+#include "sandbox/platform.h"
 
 #include <string.h>
 
 static const char *text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key)) ?: "";
-}
-
-bool dkr_image_fits(const json_t *image, const char *platform)
-{
-    g_auto(GStrv) parts = g_strsplit(platform ? platform : "", "/", 3);
-    guint count = g_strv_length(parts);
-    const char *variant = text(image, "Variant");
-    return count < 2 || (strcmp(parts[0], text(image, "Os")) == 0 &&
-                         strcmp(parts[1], text(image, "Architecture")) == 0 &&
-                         (count < 3 || !*variant || strcmp(parts[2], variant) == 0));
 }
 
 /* *ret_image stays NULL when the engine has none. */
@@ -63,18 +54,22 @@ bool dkr_image_ensure(const DkrContext *context, const DkrSandboxOptions *option
     json_auto_t *found = NULL;
     if (strcmp(policy, "always") != 0 && !look(context, image, wait, &found, error))
         return false;
-    if (!found || !dkr_image_fits(found, platform)) {
+    if (!found || !dkr_platform_fits(found, platform)) {
         if (strcmp(policy, "never") == 0)
             return fail_missing(options, image, error);
         spr_log(&context->log, SPR_LOG_INFO, "image", "pulling %s", image);
         g_clear_pointer(&found, json_decref);
         g_autoptr(SprSecret) auth = dkr_registry_auth(image, hooks->login, hooks->ctx);
         if (!dkr_image_pull(context->client, image, platform, auth, wait, hooks->progress,
-                            hooks->ctx, error) ||
-            !dkr_image_inspect(context->client, image, wait, &found, error))
+                            hooks->ctx, error)) {
+            if (platform)
+                g_prefix_error(error, "platform \"%s\": ", platform);
+            return false;
+        }
+        if (!dkr_image_inspect(context->client, image, wait, &found, error))
             return false;
     }
-    if (!dkr_image_fits(found, platform))
+    if (!dkr_platform_fits(found, platform))
         return fail_platform(image, platform, found, error);
     *ret_image = json_incref(found);
     return true;

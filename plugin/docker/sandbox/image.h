@@ -17,7 +17,3 @@
 bool dkr_image_ensure(const DkrContext *context, const DkrSandboxOptions *options,
                       const char *image, const DkrStartHooks *hooks, const SprWait *wait,
                       json_t **ret_image, GError **error);
-
-/* Whether an image (GET /images/<name>/json) is for platform ("os/arch[/variant]"); NULL is any. An
- * image that names no variant is for all. Pure. */
-bool dkr_image_fits(const json_t *image, const char *platform);

@@ -5,6 +5,10 @@
 
 #include "options/sandbox.h"
 
+/* The root of the volume with the program: "bin" has it, and on "run" and "host" is mounted what
+ * changes. They are in the volume, so that engines find them there at each start, and with the mode
+ * that runtimes give to what is mounted over them. */
+#define DKR_SUPERVISOR_DIRECTORY DKR_RESERVED_DIRECTORY
 #define DKR_SUPERVISOR_BIN_DIRECTORY DKR_RESERVED_DIRECTORY "/bin"
 #define DKR_SUPERVISOR_FILE "sprov-supervisor"
 #define DKR_SUPERVISOR_PROGRAM DKR_SUPERVISOR_BIN_DIRECTORY "/" DKR_SUPERVISOR_FILE
@@ -16,6 +20,8 @@
 /* Of a container that is never started, whose volume is filled or looked into: the volume's name.
  */
 #define DKR_HELPER_LABEL "sprov.helper"
+/* What its own name begins with. */
+#define DKR_HELPER_NAME "sprov-helper-"
 
 /* "<program id>:main" or "<program id>:exec" */
 #define DKR_SUPERVISOR_LABEL "sprov.supervisor"

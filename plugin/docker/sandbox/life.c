@@ -28,6 +28,17 @@ static char **archive_mounts(json_t *mounts)
     return (char **)g_ptr_array_free(list, FALSE);
 }
 
+bool dkr_life_only_stays(const json_t *inspect)
+{
+    const char *path = text(inspect, "Path");
+    json_t *args = json_object_get(inspect, "Args");
+    size_t count = json_array_size(args);
+    const char *last = json_string_value(json_array_get(args, count - 1));
+    if (g_strcmp0(path, DKR_SUPERVISOR_PROGRAM) == 0)
+        return g_strcmp0(last, "--") == 0;
+    return g_strcmp0(path, "sleep") == 0 && count == 1 && g_strcmp0(last, "infinity") == 0;
+}
+
 static bool is_of_reference(const json_t *labels)
 {
     return g_strcmp0(text(labels, "mastra.sandbox"), "true") == 0 &&
@@ -86,6 +97,7 @@ DkrLife *dkr_life_new(const DkrContext *context, const DkrSandboxOptions *option
     life->container = g_strdup(id);
     life->image = g_strdup(text(config, "Image"));
     life->workdir = g_strdup(workdir && *workdir == '/' ? workdir : "/");
+    life->only_stays = dkr_life_only_stays(inspect);
     life->started = g_strdup(text(json_object_get(inspect, "State"), "StartedAt"));
     life->socket = g_strdup(text(json_object_get(config, "Labels"), DKR_SOCKET_LABEL));
     life->mounts = archive_mounts(json_object_get(inspect, "Mounts"));

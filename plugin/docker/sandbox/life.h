@@ -16,6 +16,7 @@ struct DkrLife {
     char *container; /* its full id */
     char *image;     /* as it was asked for */
     char *workdir;   /* absolute */
+    bool only_stays; /* its main process is a keep-alive and nothing else */
     char *started;   /* when, in the engine's words: tells it from a later life of its container */
     DkrLink *link;   /* to its supervisor; NULL: none, */
     char *unlinked;  /* for this reason */
@@ -24,6 +25,10 @@ struct DkrLife {
 
     DkrTransfers transfers;
 };
+
+/* Whether the main process of a container is a keep-alive that nobody asked for by name: the
+ * supervisor's own, or sleep. It ends at once, and nothing is lost with it. */
+bool dkr_life_only_stays(const json_t *inspect);
 
 /* NULL with SPR_E_IO when inspect is not what it should be, with SPR_E_UNSUPPORTED when a
  * supervisor is required and can't be had. options: of the sandbox it is for. socket: what was

@@ -3,15 +3,14 @@
 #include "base/error.h"
 #include "base/tar.h"
 #include "engine/archive.h"
-#include "engine/containers.h"
 #include "engine/failure.h"
 #include "engine/volumes.h"
+#include "sandbox/helper.h"
 #include "sandbox/layout.h"
 #include "supervised/owner.h"
 
 #include <string.h>
 
-#define CLEANUP_LIMIT_MS (30 * 1000)
 #define OWN_DIGITS 16
 
 void dkr_placement_clear(DkrPlacement *placement)
@@ -122,6 +121,13 @@ bool dkr_placement_is_known(const DkrContext *context, const DkrPlacement *place
            dkr_whole_is_known(context->whole, placement->volume, placement->volume_created);
 }
 
+/* Engines of today mount what a container mounts before they look, which fails in a volume without
+ * the folders that others are mounted on. */
+static bool lacks_folder(const GError *why)
+{
+    return dkr_failure_status(why) == 500 && strstr(why->message, "read-only file system");
+}
+
 static bool is_whole(const DkrContext *context, const char *container, const char *path,
                      const SprProgram *program, const SprWait *wait, bool *ret_whole,
                      GError **error)
@@ -129,7 +135,7 @@ static bool is_whole(const DkrContext *context, const char *container, const cha
     guint64 size = 0;
     g_autoptr(GError) why = NULL;
     if (!dkr_archive_size(context->client, container, path, wait, &size, &why) &&
-        dkr_failure_status(why) != 404) {
+        dkr_failure_status(why) != 404 && !lacks_folder(why)) {
         g_propagate_error(error, g_steal_pointer(&why));
         return false;
     }
@@ -180,70 +186,22 @@ static bool put_program(const DkrContext *context, const char *container, const 
     return dkr_archive_put(context->client, container, directory, writer, wait, error);
 }
 
-/* Runtimes of that time give memory the mode of the directory that it is mounted over. They make
- * one that is missing with 0755, in the container: from the second start on no other user than root
- * could make a socket there. */
-#define MODE_API_MINOR 44
-
-static bool runs_as_root(const json_t *inspect)
-{
-    const json_t *config = json_object_get(inspect, "Config");
-    const char *user = json_string_value(json_object_get(config, "User")) ?: "";
-    gsize size = strcspn(user, ":");
-    return size == 0 || (size == 1 && user[0] == '0') ||
-           (size == strlen("root") && g_str_has_prefix(user, "root"));
-}
-
-void dkr_placement_open_run(const DkrContext *context, const json_t *inspect, const SprWait *wait)
-{
-    const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
-    const char *container = json_string_value(json_object_get(inspect, "Id"));
-    SprTarEntry run = {.is_directory = true, .mode = 01777, .mtime_ns = g_get_real_time() * 1000};
-    SprTarEntry parent = run;
-    Rest none = {NULL, 0};
-    g_autoptr(SprTarWriter) writer = NULL;
-    int api_minor;
-    parent.mode = 0755;
-    if (!json_object_get(labels, DKR_SUPERVISOR_LABEL) || runs_as_root(inspect) ||
-        !dkr_client_api_minor(context->client, wait, &api_minor, NULL) ||
-        api_minor >= MODE_API_MINOR)
-        return;
-    if (spr_tar_writer_new(&DKR_SUPERVISOR_RUN_DIRECTORY[1], &run, read_program, &none, &writer,
-                           NULL) &&
-        spr_tar_writer_prepend_directory(writer, &DKR_RESERVED_DIRECTORY[1], &parent, NULL))
-        dkr_archive_put(context->client, container, "/", writer, wait, NULL);
-}
-
-bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,
-                          const SprWait *wait, char **ret_container, GError **error)
-{
-    json_auto_t *body =
-        json_pack("{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image", image, "Cmd",
-                  DKR_SUPERVISOR_PROGRAM, "Labels", labels(context, DKR_HELPER_LABEL, volume),
-                  "HostConfig", "Mounts", "Type", "volume", "Source", volume, "Target",
-                  DKR_SUPERVISOR_BIN_DIRECTORY, "VolumeOptions", "NoCopy", 1);
-    char *text = json_dumps(body, JSON_COMPACT);
-    bool ok = dkr_container_create(context->client, NULL, NULL, text, wait, ret_container, error);
-    free(text);
-    return ok;
-}
-
 static bool fill(const DkrContext *context, const DkrPlacement *placement, const char *image,
                  const SprWait *wait, GError **error)
 {
-    static const Folder none[] = {{NULL, 0}};
+    static const Folder folders[] = {{"host", 0755}, {"run", 01777}, {"bin", 0755}, {NULL, 0}};
     g_autofree char *helper = NULL;
     bool whole = false;
     spr_log(&context->log, SPR_LOG_INFO, "supervisor", "filling the volume %s", placement->volume);
-    if (!dkr_placement_helper(context, placement->volume, image, wait, &helper, error))
+    if (!dkr_helper_make(context, placement->volume, image, wait, &helper, error))
         return false;
     /* Another host may have been faster, and a container may be about to run what is there. */
     bool ok = placement->volume_is_own || is_whole(context, helper, DKR_SUPERVISOR_PROGRAM,
                                                    &placement->program, wait, &whole, error);
-    ok = ok && (whole || put_program(context, helper, DKR_SUPERVISOR_BIN_DIRECTORY,
-                                     DKR_SUPERVISOR_FILE, none, &placement->program, wait, error));
-    SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, CLEANUP_LIMIT_MS);
-    dkr_container_remove(context->client, helper, &cleanup, NULL);
+    ok = ok && (whole ||
+                put_program(context, helper, DKR_SUPERVISOR_DIRECTORY, "bin/" DKR_SUPERVISOR_FILE,
+                            folders, &placement->program, wait, error));
+    dkr_helper_drop(context, helper, wait);
     return ok;
 }
 

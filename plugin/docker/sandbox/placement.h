@@ -45,15 +45,6 @@ bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placemen
                          const char *container, const char *image, const SprWait *wait,
                          bool *ret_filled, GError **error);
 
-/* A container for volume, mounted at DKR_SUPERVISOR_BIN_DIRECTORY, that is never started: the
- * archive API reads and writes there all the same. The caller removes it. */
-bool dkr_placement_helper(const DkrContext *context, const char *volume, const char *image,
-                          const SprWait *wait, char **ret_container, GError **error);
-
-/* Before each start: keeps the directory of the supervisor's sockets open to every user where the
- * engine's runtime would not. What does not work, as with a read-only root, shows at the start. */
-void dkr_placement_open_run(const DkrContext *context, const json_t *inspect, const SprWait *wait);
-
 /* Puts the program into a running container that was made without it, unless it is there already,
  * with a folder for its socket. inspect is the engine's record of it. *ret_program is its path
  * inside, or NULL and *ret_reason says why it can't be. False only when the wait was over. */

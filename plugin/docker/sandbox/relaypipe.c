@@ -6,15 +6,15 @@
 #include <errno.h>
 #include <string.h>
 
-#define STAGING_SIZE (64u << 10)
+#define LONG_FRAME 16384u /* is read by itself, to where it stays */
 
 typedef struct {
     DkrHijack *hijack;
     const SprLog *log;
     DkrRelayWords *words;
     DkrDemux demux;
-    gsize ready, used; /* payload in bytes, not yet handed out */
-    guint8 bytes[STAGING_SIZE];
+    guint8 *to; /* while it is read: the reader's, with so much payload in it */
+    gsize ready;
 } Relay;
 
 /* Payload is always at or behind where it is copied to: the headers lie between. */
@@ -28,7 +28,8 @@ static void take_payload(void *ctx, int stream, const guint8 *data, gsize size)
         spr_log(relay->log, SPR_LOG_WARNING, "supervisor", "the relay says: %s", g_strchomp(text));
         return;
     }
-    memmove(relay->bytes + relay->ready, data, size);
+    if (data != relay->to + relay->ready)
+        memmove(relay->to + relay->ready, data, size);
     relay->ready += size;
 }
 
@@ -41,23 +42,22 @@ static ssize_t fail_with(int errno_value)
 static ssize_t relay_read(void *ctx, void *buffer, gsize size)
 {
     Relay *relay = ctx;
-    while (relay->used == relay->ready) {
+    relay->to = buffer;
+    relay->ready = 0;
+    while (relay->ready == 0) {
         bool end;
-        gsize n;
-        relay->used = relay->ready = 0;
-        if (!dkr_hijack_read(relay->hijack, relay->bytes, STAGING_SIZE, &n, &end, NULL))
+        gsize n, left = relay->demux.left;
+        gsize most = left < LONG_FRAME ? size : MIN(size, left + sizeof relay->demux.header);
+        if (!dkr_hijack_read(relay->hijack, buffer, most, &n, &end, NULL))
             return fail_with(EIO);
         if (end)
             return 0;
         if (n == 0)
             return fail_with(EAGAIN);
-        if (!dkr_demux_push(&relay->demux, relay->bytes, n, take_payload, relay, NULL))
+        if (!dkr_demux_push(&relay->demux, buffer, n, take_payload, relay, NULL))
             return fail_with(EPROTO);
     }
-    gsize n = MIN(size, relay->ready - relay->used);
-    memcpy(buffer, relay->bytes + relay->used, n);
-    relay->used += n;
-    return (ssize_t)n;
+    return (ssize_t)relay->ready;
 }
 
 static ssize_t relay_write(void *ctx, const void *data, gsize size)

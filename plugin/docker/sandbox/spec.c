@@ -3,9 +3,11 @@
 #include "base/error.h"
 #include "options/json.h"
 #include "sandbox/layout.h"
+#include "sandbox/tmpfs.h"
 #include "supervised/owner.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Takes value, NULL when it could not be made. A lost member must not become a lost option. */
@@ -77,6 +79,18 @@ static void put_pairs(json_t *object, const char *key, const DkrPairs *pairs, bo
         put(object, key, pairs_object(pairs, ok), ok);
 }
 
+static void put_tmpfs(json_t *host, const DkrPairs *tmpfs, bool *ok)
+{
+    if (tmpfs->count == 0)
+        return;
+    json_t *object = json_object();
+    for (size_t i = 0; i < tmpfs->count; i++) {
+        g_autofree char *options = dkr_tmpfs_with_mode(tmpfs->items[i].value);
+        put_text(object, tmpfs->items[i].name, options, ok);
+    }
+    put(host, "Tmpfs", object, ok);
+}
+
 static void put_ulimits(json_t *host, const DkrUlimits *ulimits, bool *ok)
 {
     if (ulimits->count == 0)
@@ -118,7 +132,9 @@ static json_t *mount_entry(const DkrMount *mount, bool *ok)
     put_pairs(group, "Labels", &mount->labels, ok);
     put_text(group, "Propagation", mount->propagation, ok);
     put_integer(group, "SizeBytes", mount->size_bytes, ok);
-    put_integer(group, "Mode", mount->mode, ok);
+    if (mount->type == DKR_MOUNT_TMPFS)
+        put(group, "Mode", json_integer(mount->mode.is_set ? mount->mode.value : DKR_TMPFS_MODE),
+            ok);
     put_group(entry, group_keys[mount->type], group, ok);
     return entry;
 }
@@ -179,7 +195,7 @@ static void put_supervisor(json_t *host, const DkrSpecSupervisor *supervisor, bo
         put(host, "Tmpfs", tmpfs = json_object(), ok);
     append(mounts,
            json_pack("{s:s, s:s, s:s, s:b, s:{s:b}}", "Type", "volume", "Source",
-                     supervisor->volume, "Target", DKR_SUPERVISOR_BIN_DIRECTORY, "ReadOnly", 1,
+                     supervisor->volume, "Target", DKR_SUPERVISOR_DIRECTORY, "ReadOnly", 1,
                      "VolumeOptions", "NoCopy", 1),
            ok);
     if (supervisor->socket)
@@ -254,8 +270,9 @@ static json_t *port_binding(const char *at)
     g_autofree char *address = colon ? g_strndup(at, (gsize)(colon - at)) : g_strdup("127.0.0.1");
     gsize size = strlen(address);
     bool in_brackets = address[0] == '[';
+    g_autofree char *port = g_strdup_printf("%d", atoi(colon ? colon + 1 : at));
     return json_pack("[{s:s%, s:s}]", "HostIp", address + in_brackets, size - 2 * in_brackets,
-                     "HostPort", colon ? colon + 1 : at);
+                     "HostPort", port);
 }
 
 static void put_ports(json_t *body, json_t *host, const DkrPairs *ports, bool *ok)
@@ -298,7 +315,7 @@ static json_t *host_config(const DkrSandboxOptions *o, const DkrSpecSupervisor *
     put_devices(host, o->devices, ok);
     put_gpus(host, &o->gpus, ok);
     put_text(host, "Runtime", o->runtime, ok);
-    put_pairs(host, "Tmpfs", &o->tmpfs, ok);
+    put_tmpfs(host, &o->tmpfs, ok);
     put_mounts(host, &o->mounts, ok);
     if (supervisor)
         put_supervisor(host, supervisor, ok);

@@ -44,14 +44,27 @@ typedef struct {
     char *path;  /* of the option: "mounts[1].readOnly" */
     char *asked; /* JSON, or "nothing"; NULL for what is in no message: variables, labels, words */
     char *got;
-    bool guards; /* something stands on it: a limit, a mount, a right */
+    bool guards;  /* something stands on it: a limit, a mount, a right */
+    bool is_used; /* the calls of who asks have it all the same */
 } DkrSpecDifference;
 
 void dkr_spec_difference_free(DkrSpecDifference *difference);
 
-/* DkrSpecDifference in the order of the options; inspect is GET /containers/<id>/json. What was not
- * asked for is not compared, and what an engine fills in or writes otherwise is no difference. */
-GPtrArray *dkr_spec_compare(const DkrSandboxOptions *options, const json_t *inspect);
+/* What names alone do not tell of images; each may be NULL, where the engine had no answer. */
+typedef struct {
+    const char *asked_id; /* of that which was asked for, now */
+    const json_t *image;  /* of the container: GET /images/<id>/json */
+} DkrSpecImages;
+
+/* The name of the image or template that was asked for; NULL: none, or one that is not known before
+ * it is built. */
+const char *dkr_spec_asked_image(const DkrSandboxOptions *options);
+
+/* DkrSpecDifference in the order of the options; inspect is GET /containers/<id>/json, images may
+ * be NULL. What was not asked for is not compared, and what an engine fills in or writes otherwise
+ * is no difference. */
+GPtrArray *dkr_spec_compare(const DkrSandboxOptions *options, const json_t *inspect,
+                            const DkrSpecImages *images);
 
 /* False with SPR_E_UNSUPPORTED when a container that was just made differs in what guards
  * something. */

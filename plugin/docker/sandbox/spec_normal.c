@@ -1,5 +1,8 @@
 #include "sandbox/spec_normal.h"
 
+#include "base/text.h"
+
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +24,49 @@ char *dkr_normal_security_option(const char *text)
     return normal;
 }
 
+static char *path_or_name(const char *text)
+{
+    return *text == '/' ? spr_clean_path(text) : g_strdup(text);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Those that change what is mounted, in one order; engines write their defaults or leave them out,
+ * and "z" is of the files' labels. */
+static char *bind_options(const char *text)
+{
+    static const char *const usual[] = {"",      "rw",    "z",      "Z",      "rprivate",
+                                        "rbind", "nodev", "nosuid", "nocopy", NULL};
+    g_auto(GStrv) options = g_strsplit(text, ",", -1);
+    g_autoptr(GPtrArray) kept = g_ptr_array_new();
+    for (char **option = options; *option; option++) {
+        if (!g_strv_contains(usual, *option))
+            g_ptr_array_add(kept, *option);
+    }
+    qsort(kept->pdata, kept->len, sizeof *kept->pdata, by_text);
+    g_ptr_array_add(kept, NULL);
+    return g_strjoinv(",", (char **)kept->pdata);
+}
+
 char *dkr_normal_bind(const char *text)
 {
     g_auto(GStrv) parts = g_strsplit(text, ":", 3);
-    bool is_whole = g_strv_length(parts) == 3;
-    g_auto(GStrv) options = g_strsplit(is_whole ? parts[2] : "", ",", -1);
-    bool read_only = g_strv_contains((const char *const *)options, "ro");
-    return g_strdup_printf("%s:%s%s", parts[0] ? parts[0] : "",
-                           parts[0] && parts[1] ? parts[1] : "", read_only ? ":ro" : "");
+    bool has_target = parts[0] && parts[1];
+    g_autofree char *source = path_or_name(parts[0] ? parts[0] : "");
+    g_autofree char *target = path_or_name(has_target ? parts[1] : "");
+    g_autofree char *options = bind_options(has_target && parts[2] ? parts[2] : "");
+    return g_strdup_printf("%s:%s%s%s", source, target, *options ? ":" : "", options);
+}
+
+/* Root and its group, by name, by number or left out. */
+char *dkr_normal_user(const char *text)
+{
+    static const char *const roots[] = {"",       "0",         "root",   "0:0",
+                                        "root:0", "root:root", "0:root", NULL};
+    return g_strdup(g_strv_contains(roots, text) ? "0" : text);
 }
 
 /* As the reference grammar of images has it: a first part with a "." or ":" is a registry. */
@@ -41,20 +79,6 @@ char *dkr_normal_image(const char *text)
     const char *last = strrchr(text, '/') ?: text;
     bool has_tag = strpbrk(last, ":@") != NULL;
     return g_strconcat(prefix, text, has_tag ? "" : ":latest", NULL);
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-char *dkr_normal_list(const char *text)
-{
-    g_auto(GStrv) members = g_strsplit(text, ",", -1);
-    for (char **member = members; *member; member++)
-        g_strstrip(*member);
-    qsort(members, g_strv_length(members), sizeof *members, by_text);
-    return g_strjoinv(",", members);
 }
 
 /* Each word behind a mark that no word begins with by chance: a suffix of the text that begins at

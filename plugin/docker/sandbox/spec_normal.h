@@ -1,6 +1,6 @@
 /*
  * One form for what an engine may write in several: capabilities, security options, binds, image
- * names, lists. For the comparison of spec_compare.c; pure, any thread. Texts are g_free()d.
+ * names. For the comparison of spec_compare.c; pure, any thread. Texts are g_free()d.
  */
 #pragma once
 
@@ -16,14 +16,14 @@ char *dkr_normal_capability(const char *text);
 /* "no-new-privileges", "no-new-privileges:true" and "no-new-privileges=true" are one. */
 char *dkr_normal_security_option(const char *text);
 
-/* "source:/target", with ":ro" when it is read-only: what else stands there an engine may add. */
+/* "source:/target[:options]", without those that engines add or leave out. */
 char *dkr_normal_bind(const char *text);
+
+/* "0" is root, however it is written. */
+char *dkr_normal_user(const char *text);
 
 /* "debian" is "docker.io/library/debian:latest". */
 char *dkr_normal_image(const char *text);
-
-/* The members of "b, a" sorted. */
-char *dkr_normal_list(const char *text);
 
 /* Both arrays of words as one text; either may be NULL. */
 char *dkr_normal_words(const json_t *first, const json_t *second);

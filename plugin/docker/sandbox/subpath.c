@@ -3,18 +3,17 @@
 #include "base/error.h"
 #include "base/tar.h"
 #include "engine/archive.h"
-#include "engine/containers.h"
 #include "engine/failure.h"
 #include "engine/volumes.h"
+#include "sandbox/helper.h"
 #include "sandbox/layout.h"
-#include "sandbox/placement.h"
 
 #include <string.h>
 
 #define LOOK_LIMIT_MS (30 * 1000)
 
 /* The volume's root as the helper has it. */
-#define ROOT DKR_SUPERVISOR_BIN_DIRECTORY
+#define ROOT DKR_SUPERVISOR_DIRECTORY
 
 static bool is_there(const DkrContext *context, const char *helper, const char *path,
                      const SprWait *wait, bool *ret_there, GError **error)
@@ -92,11 +91,10 @@ static bool make_subpath(const DkrContext *context, const DkrMount *mount, const
 {
     g_autofree char *helper = NULL;
     if (!ensure_volume(context, mount, wait, error) ||
-        !dkr_placement_helper(context, mount->source, image, wait, &helper, error))
+        !dkr_helper_make(context, mount->source, image, wait, &helper, error))
         return false;
     bool ok = make_steps(context, helper, mount->subpath, user, wait, error);
-    SprWait cleanup = dkr_client_wait_to_tidy(context->client, wait, LOOK_LIMIT_MS);
-    dkr_container_remove(context->client, helper, &cleanup, NULL);
+    dkr_helper_drop(context, helper, wait);
     return ok;
 }
 
@@ -120,10 +118,10 @@ static bool is_missing(const DkrContext *context, const DkrMount *mount, const c
     g_autofree char *helper = NULL;
     g_autofree char *path = g_strdup_printf(ROOT "/%s", mount->subpath);
     bool there = true;
-    if (!dkr_placement_helper(context, mount->source, image, wait, &helper, NULL))
+    if (!dkr_helper_make(context, mount->source, image, wait, &helper, NULL))
         return false;
     bool known = is_there(context, helper, path, wait, &there, NULL);
-    dkr_container_remove(context->client, helper, wait, NULL);
+    dkr_helper_drop(context, helper, wait);
     return known && !there;
 }
 

@@ -1,29 +1,113 @@
 #include "sandbox/tmpfsmode.h"
 
 #include "base/error.h"
+#include "base/tar.h"
+#include "base/text.h"
 #include "engine/archive.h"
 #include "options/json.h"
+#include "sandbox/layout.h"
 #include "sandbox/script.h"
+#include "sandbox/tmpfs.h"
 #include "supervised/filecalls.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #define NOT_TOLD (-1)
 
-int dkr_tmpfs_mode(const char *options)
+/* The API of the first engine that comes with a runtime that does as it is told. */
+#define OBEYING_API_MINOR 44
+
+/* Both kinds of memory of the container; false ends it. */
+typedef bool (*EachFn)(void *ctx, const char *option, const char *target, int mode);
+
+static const char *text(const json_t *object, const char *key)
 {
-    g_auto(GStrv) parts = g_strsplit(options, ",", -1);
-    int mode = NOT_TOLD;
-    for (char **part = parts; *part; part++) {
-        guint64 value;
-        if (g_str_has_prefix(g_strstrip(*part), "mode=") &&
-            g_ascii_string_to_unsigned(*part + strlen("mode="), 8, 0, 07777, &value, NULL))
-            mode = (int)value;
-    }
-    return mode;
+    return json_string_value(json_object_get(object, key)) ?: "";
 }
+
+static bool each_of_tmpfs(const json_t *tmpfs, EachFn each, void *ctx)
+{
+    const char *target;
+    json_t *options;
+    json_object_foreach((json_t *)tmpfs, target, options)
+    {
+        g_autofree char *quoted = dkr_json_quote(target);
+        g_autofree char *option = g_strdup_printf("tmpfs[%s]", quoted);
+        int mode = dkr_tmpfs_mode(json_string_value(options) ?: "");
+        if (mode != DKR_TMPFS_NO_MODE && strcmp(target, DKR_SUPERVISOR_RUN_DIRECTORY) != 0 &&
+            !each(ctx, option, target, mode))
+            return false;
+    }
+    return true;
+}
+
+static bool each_memory(const json_t *inspect, EachFn each, void *ctx)
+{
+    const json_t *host = json_object_get(inspect, "HostConfig");
+    const json_t *mounts = json_object_get(host, "Mounts");
+    for (size_t i = 0; i < json_array_size(mounts); i++) {
+        const json_t *mount = json_array_get(mounts, i);
+        const json_t *mode = json_object_get(json_object_get(mount, "TmpfsOptions"), "Mode");
+        g_autofree char *option = g_strdup_printf("mounts[%zu].tmpfsOptions.mode", i);
+        if (mode && !each(ctx, option, text(mount, "Target"), (int)json_integer_value(mode)))
+            return false;
+    }
+    return each_of_tmpfs(json_object_get(host, "Tmpfs"), each, ctx);
+}
+
+/* ----------------------------------------------------------------------- before a start */
+
+static bool no_bytes(void *ctx, void *buffer, gsize capacity, gsize *ret_size, int *ret_again_fd,
+                     GError **error)
+{
+    *ret_size = 0;
+    *ret_again_fd = -1;
+    return true;
+}
+
+typedef struct {
+    const DkrContext *context;
+    const json_t *inspect;
+    const SprWait *wait;
+} Preparation;
+
+/* A volume's folders keep their mode. */
+static bool is_in_volume(const json_t *inspect, const char *target)
+{
+    const json_t *mounts = json_object_get(inspect, "Mounts");
+    for (size_t i = 0; i < json_array_size(mounts); i++) {
+        const char *volume = text(json_array_get(mounts, i), "Destination");
+        gsize size = strlen(volume);
+        if (strncmp(target, volume, size) == 0 && strchr("/", target[size]))
+            return true;
+    }
+    return false;
+}
+
+static bool make_directory(void *ctx, const char *option, const char *target, int mode)
+{
+    const Preparation *p = ctx;
+    g_autofree char *clean = spr_clean_path(target);
+    SprTarEntry entry = {
+        .is_directory = true, .mode = (guint)mode, .mtime_ns = g_get_real_time() * 1000};
+    g_autoptr(SprTarWriter) writer = NULL;
+    if (!is_in_volume(p->inspect, clean) &&
+        spr_tar_writer_new(clean + 1, &entry, no_bytes, NULL, &writer, NULL))
+        dkr_archive_put(p->context->client, text(p->inspect, "Id"), "/", writer, p->wait, NULL);
+    return true;
+}
+
+void dkr_tmpfs_mode_prepare(const DkrContext *context, const json_t *inspect, const SprWait *wait)
+{
+    Preparation preparation = {context, inspect, wait};
+    int api_minor;
+    if (dkr_client_api_minor(context->client, wait, &api_minor, NULL) &&
+        api_minor < OBEYING_API_MINOR)
+        each_memory(inspect, make_directory, &preparation);
+}
+
+/* ------------------------------------------------------------------------ after a start */
 
 static void take_mode(void *ctx, const char *text)
 {
@@ -68,37 +152,46 @@ static bool was_kept(const DkrContext *context, const DkrLife *life, const char 
            (int)covered == mode;
 }
 
-static bool check(const DkrContext *context, const DkrLife *life, const char *path,
-                  const char *target, int asked, const SprWait *wait, GError **error)
+typedef struct {
+    const DkrContext *context;
+    const DkrLife *life;
+    const SprWait *wait;
+    GError **error;
+} Settling;
+
+static void change(const DkrContext *context, const DkrLife *life, const char *target, int mode,
+                   const SprWait *wait)
 {
-    int mode;
-    if (asked == NOT_TOLD)
-        return true;
-    if (!ask_mode(context, life, target, wait, &mode, error))
-        return false;
-    return mode == NOT_TOLD || mode == asked || !was_kept(context, life, target, mode, wait) ||
-           spr_fail(error, SPR_E_UNSUPPORTED, "option-not-applied",
-                    "%s: asked for mode %o, it has %o: the engine's runtime keeps that of a "
-                    "directory that is there; mount it elsewhere, or leave the mode out",
-                    path, (guint)asked, (guint)mode);
+    const DkrVenue venue = dkr_life_venue(life, context);
+    g_autofree char *octal = g_strdup_printf("%o", (guint)mode);
+    const char *args[] = {octal, target, NULL};
+    g_autoptr(GByteArray) output = NULL;
+    int exit_code;
+    dkr_script_run(&venue, "0", "exec chmod -- \"$1\" \"$2\"", args, NULL, wait, &output,
+                   &exit_code, NULL);
 }
 
-bool dkr_tmpfs_mode_check(const DkrContext *context, const DkrSandboxOptions *options,
-                          const DkrLife *life, const SprWait *wait, GError **error)
+static bool settle(void *ctx, const char *option, const char *target, int asked)
 {
-    for (size_t i = 0; i < options->tmpfs.count; i++) {
-        const DkrPair *pair = &options->tmpfs.items[i];
-        g_autofree char *quoted = dkr_json_quote(pair->name);
-        g_autofree char *path = g_strdup_printf("tmpfs[%s]", quoted);
-        if (!check(context, life, path, pair->name, dkr_tmpfs_mode(pair->value), wait, error))
-            return false;
-    }
-    for (size_t i = 0; i < options->mounts.count; i++) {
-        const DkrMount *mount = &options->mounts.items[i];
-        g_autofree char *path = g_strdup_printf("mounts[%zu].tmpfsOptions.mode", i);
-        int asked = mount->mode.is_set ? (int)mount->mode.value : NOT_TOLD;
-        if (!check(context, life, path, mount->target, asked, wait, error))
-            return false;
-    }
-    return true;
+    const Settling *s = ctx;
+    int mode;
+    if (!ask_mode(s->context, s->life, target, s->wait, &mode, s->error))
+        return false;
+    if (mode == NOT_TOLD || mode == asked || !was_kept(s->context, s->life, target, mode, s->wait))
+        return true;
+    change(s->context, s->life, target, asked, s->wait);
+    if (!ask_mode(s->context, s->life, target, s->wait, &mode, s->error))
+        return false;
+    return mode == asked ||
+           spr_fail(s->error, SPR_E_UNSUPPORTED, "option-not-applied",
+                    "%s: asked for mode %o, it has %o: the engine's runtime keeps that of a "
+                    "directory that is there, and the image has no chmod; mount it elsewhere",
+                    option, (guint)asked, (guint)mode);
+}
+
+bool dkr_tmpfs_mode_settle(const DkrContext *context, const json_t *inspect, const DkrLife *life,
+                           const SprWait *wait, GError **error)
+{
+    Settling settling = {context, life, wait, error};
+    return each_memory(inspect, settle, &settling);
 }

@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "options/sandbox.h"
-
-#include <jansson.h>
+#include "sandbox/spec.h"
 
 /* Lines for the log, NULL-terminated, to be freed with g_strfreev(); inspect is GET
- * /containers/<id>/json. made_now: by this start, so that it has the options. */
-char **dkr_warnings(const DkrSandboxOptions *options, const json_t *inspect, bool made_now);
+ * /containers/<id>/json, images may be NULL. made_now: by this start, so that it has the options.
+ */
+char **dkr_warnings(const DkrSandboxOptions *options, const json_t *inspect,
+                    const DkrSpecImages *images, bool made_now);

@@ -38,6 +38,7 @@ static bool invalid(GError **error, const char *what, const json_t *value)
 static bool check_members(const json_t *definition, GError **error)
 {
     static const char *const known[] = {"baseImage", "operations", NULL};
+    static const char *const near[] = {"baseImage", "operations", "repository", NULL};
     const char *key;
     json_t *value;
     if (!json_is_object(definition))
@@ -47,10 +48,11 @@ static bool check_members(const json_t *definition, GError **error)
         if (g_strv_contains(known, key))
             continue;
         g_autofree char *shown = dkr_canonical_excerpt_string(key, strlen(key));
+        g_autofree char *guess = dkr_place_guess(key, near);
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-template",
                         "a template definition can only hold \"baseImage\" and \"operations\", "
-                        "got %s",
-                        shown);
+                        "got %s%s",
+                        shown, guess);
     }
     return true;
 }

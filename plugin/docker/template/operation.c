@@ -286,11 +286,9 @@ static bool find_method(guint index, const json_t *json, DkrMethod *ret_method, 
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-template",
                         "operations[%u]: \"from\" is no operation, set \"baseImage\" instead",
                         index);
-    const char *nearest = spr_nearest(name, method_names);
+    g_autofree char *guess = dkr_place_guess(name, method_names);
     return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-template",
-                    "operations[%u]: there is no method %s%s%s%s", index, shown,
-                    nearest ? ", did you mean \"" : "", nearest ? nearest : "",
-                    nearest ? "\"?" : "");
+                    "operations[%u]: there is no method %s%s", index, shown, guess);
 }
 
 static bool check_shape(guint index, const json_t *json, GError **error)
@@ -309,9 +307,10 @@ static bool check_shape(guint index, const json_t *json, GError **error)
         if (g_strv_contains(known, key))
             continue;
         g_autofree char *shown = dkr_canonical_excerpt_string(key, strlen(key));
+        g_autofree char *guess = dkr_place_guess(key, known);
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-template",
-                        "operations[%u] can only hold \"method\" and \"args\", got %s", index,
-                        shown);
+                        "operations[%u] can only hold \"method\" and \"args\", got %s%s", index,
+                        shown, guess);
     }
     return true;
 }

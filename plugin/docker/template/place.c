@@ -1,5 +1,6 @@
 #include "template/place.h"
 
+#include "base/text.h"
 #include "template/canonical.h"
 
 #include <string.h>
@@ -46,6 +47,12 @@ bool dkr_place_unsupported(const DkrPlace *place, const char *reason, const char
 {
     g_autofree char *shown = text ? dkr_canonical_excerpt_string(text, strlen(text)) : NULL;
     return fail(place, SPR_E_UNSUPPORTED, reason, what, shown, error);
+}
+
+char *dkr_place_guess(const char *key, const char *const *known)
+{
+    const char *nearest = spr_nearest(key, known);
+    return nearest ? g_strdup_printf(", did you mean \"%s\"?", nearest) : g_strdup("");
 }
 
 bool dkr_place_check_text(const DkrPlace *place, const char *text, gsize size, GError **error)

@@ -29,6 +29,10 @@ bool dkr_place_invalid_plain(const DkrPlace *place, const char *what, GError **e
 bool dkr_place_unsupported(const DkrPlace *place, const char *reason, const char *what,
                            const char *text, GError **error);
 
+/* ", did you mean \"NAME\"?" of the one of known (NULL-terminated) that key may be, or "". g_free()
+ * it. */
+char *dkr_place_guess(const char *key, const char *const *known);
+
 /* Not empty and within the limit of 32768 UTF-16 code units. */
 bool dkr_place_check_text(const DkrPlace *place, const char *text, gsize size, GError **error);
 

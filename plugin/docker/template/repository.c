@@ -33,14 +33,18 @@ static DkrPlace place_of(const char *member)
 static bool wrong(const char *member, const char *what, const json_t *value, GError **error)
 {
     DkrPlace place = place_of(member);
-    return dkr_place_invalid(&place, what, value, error);
+    dkr_place_invalid(&place, what, value, error);
+    g_prefix_error(error, "repository: ");
+    return false;
 }
 
 static bool take_text(const json_t *value, const char *member, char **into, GError **error)
 {
     DkrPlace place = place_of(member);
-    if (!dkr_place_check_string(&place, value, error))
+    if (!dkr_place_check_string(&place, value, error)) {
+        g_prefix_error(error, "repository: ");
         return false;
+    }
     *into = g_strdup(json_string_value(value));
     return true;
 }
@@ -172,11 +176,15 @@ static bool take_member(DkrRepository *r, const char *key, const json_t *value, 
         return take_flag(value, key, &r->lfs, error);
     if (strcmp(key, "owner") == 0)
         return take_owner(r, value, error);
-    const char *nearest = spr_nearest(key, known);
+    g_autofree char *guess = dkr_place_guess(key, known);
     return spr_fail(error, SPR_E_INVALID_ARGUMENT, "invalid-template",
-                    "repository: there is no option \"%.60s\"%s%s%s", key,
-                    nearest ? ", did you mean \"" : "", nearest ? nearest : "",
-                    nearest ? "\"?" : "");
+                    "repository: there is no option \"%.60s\"%s", key, guess);
+}
+
+static bool not_an_object(const json_t *json, GError **error)
+{
+    DkrPlace place = place_of("repository");
+    return dkr_place_invalid(&place, "must be an object", json, error);
 }
 
 bool dkr_repository_parse(const json_t *json, DkrRepository **ret_repository, GError **error)
@@ -185,7 +193,7 @@ bool dkr_repository_parse(const json_t *json, DkrRepository **ret_repository, GE
     const char *key;
     json_t *value;
     if (!json_is_object(json))
-        return wrong("repository", "must be an object", json, error);
+        return not_an_object(json, error);
     r->setup = g_new0(char *, 1);
     json_object_foreach((json_t *)json, key, value)
     {

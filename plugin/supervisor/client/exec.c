@@ -440,14 +440,17 @@ static bool step(Exec *exec, GError **error)
     return true;
 }
 
-/* Without descriptors left the output comes in frames. */
+/* Without descriptors left the output comes in frames. A request about files has no errors: it gets
+ * the same end twice. */
 static void open_pipes(Exec *exec, int ends[3])
 {
-    gsize wide = exec->command->files ? PIPE_OF_PAGES : PIPE_OF_COPIES;
+    bool files = exec->command->files;
+    gsize wide = files ? PIPE_OF_PAGES : PIPE_OF_COPIES;
     if (!spr_channel_passes_descriptors(exec->channel) || exec->command->rows > 0 ||
         !spr_tap_open(&exec->taps[SPR_WIRE_OUT], wide, &ends[0]))
         return;
-    exec->by_pipes = spr_tap_open(&exec->taps[SPR_WIRE_ERR], wide, &ends[1]);
+    ends[1] = ends[0];
+    exec->by_pipes = files || spr_tap_open(&exec->taps[SPR_WIRE_ERR], wide, &ends[1]);
     if (!exec->by_pipes) {
         spr_tap_close(&exec->taps[SPR_WIRE_OUT]);
         close(ends[0]);
@@ -483,8 +486,10 @@ static bool send_run(Exec *exec, GError **error)
                                    error);
     else if (ok)
         ok = spr_channel_send_secret(exec->channel, first->data, first->len, error);
-    for (int i = 0; i < 2 && exec->by_pipes; i++)
-        close(ends[i]);
+    if (exec->by_pipes)
+        close(ends[0]);
+    if (exec->by_pipes && ends[1] != ends[0])
+        close(ends[1]);
     explicit_bzero(first->data, first->len);
     return ok;
 }

@@ -1,7 +1,9 @@
 /*
  * A pipe of ours that a request takes its input from, so that it passes nobody on its way: we
- * write, and hand the read end in. We keep that one as well: a reader who leaves is then no signal
- * to this process, and we hear of it by the answer. For exec.c; of one call.
+ * write, and hand the read end in. It is a socket that goes one way: those move bytes in pieces
+ * larger than a page, which pipes don't, and hold nothing of the user's pages for pipes. We keep
+ * the read end as well: a reader who leaves is then no signal to this process, and we hear of it by
+ * the answer. For exec.c; of one call.
  */
 #pragma once
 

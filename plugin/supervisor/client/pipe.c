@@ -41,8 +41,10 @@ static void socket_shut(void *ctx)
     shutdown(GPOINTER_TO_INT(ctx), SHUT_RDWR);
 }
 
+/* A child that the host forked may hold the descriptor, too. */
 static void socket_close(void *ctx)
 {
+    socket_shut(ctx);
     close(GPOINTER_TO_INT(ctx));
 }
 

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -56,15 +55,15 @@ bool sup_set_nonblocking(int fd)
 
 void sup_detach_stdio(void)
 {
-    int fd = open("/dev/null", O_RDWR);
-    if (fd < 0)
-        fd = eventfd(0, EFD_NONBLOCK);
-    if (fd < 0)
+    int fds[] = {open("/dev/null", O_RDWR), -1};
+    if (fds[0] < 0 && pipe(fds) < 0)
         return;
     for (int i = 0; i <= 2; i++)
-        dup2(fd, i);
-    if (fd > 2)
-        close(fd);
+        dup2(fds[0], i);
+    for (int i = 0; i < 2; i++) {
+        if (fds[i] > 2)
+            close(fds[i]);
+    }
 }
 
 void sup_close_from(int lowest)

@@ -6,9 +6,11 @@
 #include "terminal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define DRAIN_MS 100
 #define KEEPER_MS 3000 /* beyond a keeper's own patience */
@@ -192,30 +194,41 @@ void sup_command_end_input(SupCommand *command)
     sup_input_end(&command->input);
 }
 
-/* Makes the keeper's pipes the command's, or puts a terminal or the client's own in their place:
- * given[] is what the keeper takes instead. */
+/* Our end must not block; the flag is of each end by itself. */
+static bool make_pipe(int own_end, int *own, int *given)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    *own = ends[own_end];
+    *given = ends[!own_end];
+    return fcntl(*own, F_SETFL, O_NONBLOCK) == 0;
+}
+
+/* What the client gave none for. A request about files has no errors. */
+static bool make_pipes(const SupRun *run, int own[3], int given[3])
+{
+    bool output = !(run->flags & SPR_WIRE_RUN_PIPES), files = run->flags & SPR_WIRE_RUN_FILES;
+    if (files)
+        sup_close(&given[2]);
+    return (!(run->flags & SPR_WIRE_RUN_STDIN) || make_pipe(1, &own[0], &given[0])) &&
+           (!output || make_pipe(0, &own[1], &given[1])) &&
+           (!output || files || make_pipe(0, &own[2], &given[2]));
+}
+
+/* given[] is the other ends, which the keeper takes. */
 static bool open_streams(SupCommand *command, const SupRun *run, int given[3])
 {
-    SupKeeper *keeper = command->keeper;
-    int fds[3] = {keeper->stdio[0], keeper->stdio[1], keeper->stdio[2]};
-    keeper->stdio[0] = keeper->stdio[1] = keeper->stdio[2] = -1;
-    if (command->terminal) {
-        for (int i = 0; i < 3; i++)
-            sup_close(&fds[i]);
-        if (!sup_terminal_open(run->rows, run->columns, fds, given))
-            return false;
-    }
-    for (int i = 1; i < 3 && run->flags & SPR_WIRE_RUN_PIPES; i++)
-        sup_close(&fds[i]);
-    if (run->flags & SPR_WIRE_RUN_INPUT)
-        sup_close(&fds[0]);
+    int fds[3] = {-1, -1, -1};
+    bool made = command->terminal ? sup_terminal_open(run->rows, run->columns, fds, given)
+                                  : make_pipes(run, fds, given);
     sup_input_open(&command->input, command, fds[0],
                    run->flags & SPR_WIRE_RUN_FILES ? SPR_WIRE_FILES_WINDOW : SPR_WIRE_STDIN_WINDOW);
     sup_stream_open(&command->out, command, SPR_WIRE_OUT, fds[1]);
     sup_stream_open(&command->err, command, SPR_WIRE_ERR, fds[2]);
-    if (!(run->flags & SPR_WIRE_RUN_STDIN))
+    if (made && !(run->flags & SPR_WIRE_RUN_STDIN))
         sup_command_end_input(command);
-    return true;
+    return made;
 }
 
 /* given[]: the client's pipes, closed in any case. */
@@ -227,7 +240,7 @@ static SprWireStep start(SupCommand *command, const SupRun *run, int given[3])
     if (!sup_run_compose(run, command->keeper->launch, command->text))
         return SPR_WIRE_STEP_REQUEST;
     if (!open_streams(command, run, given))
-        return SPR_WIRE_STEP_TERMINAL;
+        return command->terminal ? SPR_WIRE_STEP_TERMINAL : SPR_WIRE_STEP_KEEPER;
     if (!sup_keeper_start(command->keeper, given))
         return SPR_WIRE_STEP_KEEPER;
     return SPR_WIRE_STEP_NONE;

@@ -18,19 +18,12 @@
 #define AGAIN_MS 250
 #define AGAIN_MOST_MS 60000
 
-enum {
-    PIPE_IN,
-    PIPE_OUT,
-    PIPE_ERR
-};
-
 /* One command at a time, one thread: all state is here. */
 static struct {
     int control;
-    uint64_t mark;
     bool inherits_orphans; /* else that no child is left proves nothing */
     SupLaunch *launch;
-    int stdio[3]; /* the command's ends */
+    int stdio[3]; /* the command's */
     sigset_t while_polling;
 
     bool running; /* the leader */
@@ -233,18 +226,16 @@ static bool wait_for_something(void)
 }
 
 /* The descriptors of a START to their places. */
-static void spread(const SupMessage *message, const struct cmsghdr *c, int fds[3])
+static void spread(const SupMessage *message, const struct cmsghdr *c)
 {
     int came[3] = {-1, -1, -1};
     if (c && c->cmsg_type == SCM_RIGHTS)
         memcpy(came, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
-    for (unsigned i = 0, next = 0; i < 3; i++) {
-        if (message->number & 1u << i)
-            fds[i] = came[next++];
-    }
+    for (unsigned i = 0, next = 0; i < 3; i++)
+        keeper.stdio[i] = message->number & 1u << i ? came[next++] : -1;
 }
 
-static bool receive(SupMessage *message, int fds[3])
+static bool receive(SupMessage *message)
 {
     union {
         char bytes[CMSG_SPACE(3 * sizeof(int))];
@@ -261,7 +252,7 @@ static bool receive(SupMessage *message, int fds[3])
     if (n != sizeof *message)
         return false;
     if (message->type == SUP_START)
-        spread(message, CMSG_FIRSTHDR(&msg), fds);
+        spread(message, CMSG_FIRSTHDR(&msg));
     return true;
 }
 
@@ -282,8 +273,7 @@ static void watch_over(void)
             keeper.grace_until_ms == SUP_NEVER)
             keeper.deadline_ms = SUP_NEVER;
         SupMessage message;
-        int none[3];
-        if (message_waits && !receive(&message, none))
+        if (message_waits && !receive(&message))
             end_orphaned();
         if (message_waits && message.type == SUP_KILL)
             on_kill(&message);
@@ -304,7 +294,7 @@ static void serve_files(SupLaunch *launch)
     SupMessage ended = {.type = SUP_EXITED, .flags = SUP_GONE};
     int64_t started_us = now_us();
     if (sup_files_become(launch->user)) {
-        ended.status = sup_files_serve(launch->argv, keeper.stdio[PIPE_IN], keeper.stdio[PIPE_OUT]);
+        ended.status = sup_files_serve(launch->argv, keeper.stdio[0], keeper.stdio[1]);
         sup_files_return();
     } else {
         launch->error = errno;
@@ -347,45 +337,6 @@ static void run(void)
     tell(gone);
 }
 
-/* Of one page until a command has it (sup_stream_open()): pipes count against a limit of the user
- * on the whole machine, and most sandboxes do nothing most of the time. */
-static bool pipe_pair(int server_end, int own_end, int index, int fds[3])
-{
-    int pair[2];
-    if (pipe2(pair, O_CLOEXEC) < 0)
-        return false;
-    fcntl(pair[0], F_SETPIPE_SZ, 1);
-    keeper.stdio[index] = pair[own_end];
-    fds[index] = pair[server_end];
-    return sup_set_nonblocking(fds[index]);
-}
-
-/* Makes the pipes of the next command and hands the server's ends over. */
-static bool get_ready(void)
-{
-    int fds[3] = {-1, -1, -1};
-    bool made = pipe_pair(1, 0, PIPE_IN, fds) && pipe_pair(0, 1, PIPE_OUT, fds) &&
-                pipe_pair(0, 1, PIPE_ERR, fds);
-    union {
-        char bytes[CMSG_SPACE(sizeof fds)];
-        struct cmsghdr align;
-    } space = {{0}};
-    SupMessage message = {.type = SUP_READY, .value = (int64_t)keeper.mark};
-    struct iovec iov = {&message, sizeof message};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = space.bytes,
-                         .msg_controllen = sizeof space.bytes};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    *c = (struct cmsghdr){
-        .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fds)};
-    memcpy(CMSG_DATA(c), fds, sizeof fds);
-    made = made && sendmsg(keeper.control, &msg, MSG_NOSIGNAL) == sizeof message;
-    for (int i = 0; i < 3; i++)
-        sup_close(&fds[i]);
-    return made;
-}
-
 static void wake_up(int number)
 {
     (void)number;
@@ -408,8 +359,6 @@ static void set_up(int control, SupLaunch *launch, uint64_t mark)
 {
     keeper.control = 3;
     keeper.launch = launch;
-    for (int i = 0; i < 3; i++)
-        keeper.stdio[i] = -1;
     if (control != keeper.control)
         dup3(control, keeper.control, O_CLOEXEC);
     sup_close_from(keeper.control + 1);
@@ -417,36 +366,25 @@ static void set_up(int control, SupLaunch *launch, uint64_t mark)
     keeper.inherits_orphans = prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
     raise_oom_score();
     sup_tree_open();
-    keeper.mark = sup_mark_self(mark) ? mark : 0;
 
     sigfillset(&keeper.while_polling);
     sigprocmask(SIG_SETMASK, &keeper.while_polling, NULL);
     sigdelset(&keeper.while_polling, SIGCHLD);
     signal(SIGCHLD, wake_up);
     signal(SIGPIPE, SIG_DFL); /* for the commands; we never write to a pipe */
+    tell((SupMessage){.type = SUP_READY, .value = sup_mark_self(mark) ? (int64_t)mark : 0});
 }
 
 _Noreturn void sup_keeper_main(int control, SupLaunch *launch, uint64_t mark)
 {
     set_up(control, launch, mark);
     for (;;) {
-        if (!get_ready())
-            _exit(1);
         SupMessage message;
-        int given[3] = {-1, -1, -1};
-        do {
-            if (!receive(&message, given))
-                _exit(0);
-            if (message.type == SUP_KILL)
-                answer_kill(message.number, ESRCH, true);
-        } while (message.type != SUP_START);
-        for (int i = 0; i < 3; i++) {
-            if (given[i] < 0)
-                continue;
-            sup_close(&keeper.stdio[i]);
-            keeper.stdio[i] = given[i];
-        }
-        if (launch->files)
+        if (!receive(&message))
+            _exit(0);
+        if (message.type == SUP_KILL)
+            answer_kill(message.number, ESRCH, true);
+        else if (launch->files)
             serve_files(launch);
         else
             run();

@@ -85,7 +85,7 @@ static int child_main(void *data)
     SupLaunch *launch = child->launch;
 
     for (int i = 0; i < 3; i++) {
-        if (dup2(child->stdio[i], i) < 0)
+        if (child->stdio[i] >= 0 && dup2(child->stdio[i], i) < 0)
             fail(child, SPR_WIRE_STEP_STDIO);
     }
     setsid();

@@ -34,13 +34,12 @@ typedef struct {
     size_t used; /* bytes of the region, for wiping */
 } SupLaunch;
 
-/* Between server and keeper, over a socket of packets. START carries up to three descriptors that
- * take the place of the keeper's own pipes, number is the set of them; READY carries the server's
- * ends of these. */
+/* Between server and keeper, over a socket of packets. START carries the descriptors that the
+ * command gets, number is the set of them: without an input it has the keeper's, which is empty. */
 typedef enum {
     SUP_START = 1,
     SUP_KILL = 2,
-    SUP_READY = 16, /* value: the keeper's mark */
+    SUP_READY = 16, /* once; value: the keeper's mark */
     SUP_STARTED = 17,
     SUP_FAILED = 18, /* see error and step of the region */
     SUP_EXITED = 19, /* the leader; once more with GONE when nothing of the tree is left */
@@ -61,7 +60,8 @@ typedef struct {
     int64_t value;   /* grace ms, duration us, or a mark */
 } SupMessage;
 
-/* Starts the command of `launch` with these three descriptors; false with error and step set.
+/* Starts the command of `launch` with these three descriptors, its own where one is -1; false with
+ * error and step set.
  * Runs in the keeper; *launch->leader is the child. */
 bool sup_launch(SupLaunch *launch, const int stdio[3]);
 

@@ -21,7 +21,7 @@
 #define WIPE_BEYOND 65536
 
 static struct {
-    SupLink idle, busy; /* busy: with a command, or making its pipes */
+    SupLink idle, busy; /* busy: with a command, or just forked */
     unsigned n_idle, n_starting;
     bool no_fork; /* the last try failed; until a child ends */
     uint64_t last_mark;
@@ -31,8 +31,6 @@ static struct {
 static void keeper_free(SupKeeper *keeper)
 {
     sup_watch_close(&keeper->control);
-    for (int i = 0; i < 3; i++)
-        sup_close(&keeper->stdio[i]);
     munmap(keeper->launch, SUP_REGION_SIZE);
     sup_list_remove(&keeper->link);
     free(keeper);
@@ -65,14 +63,11 @@ bool sup_pool_is_low(void)
     return pool.n_idle + pool.n_starting < IDLE_KEEPERS && !pool.no_fork;
 }
 
-static void become_idle(SupKeeper *keeper, const int stdio[3])
+static void become_idle(SupKeeper *keeper)
 {
-    memcpy(keeper->stdio, stdio, sizeof keeper->stdio);
     sup_list_remove(&keeper->link);
     sup_list_append(&pool.idle, &keeper->link);
     pool.n_idle++;
-    if (pool.n_starting > 0)
-        pool.n_starting--;
     if (pool.n_idle > IDLE_KEEPERS && sup_list_is_empty(&pool.trim.link))
         sup_timer_set(&pool.trim, TRIM_AFTER_MS);
 }
@@ -80,66 +75,41 @@ static void become_idle(SupKeeper *keeper, const int stdio[3])
 static void on_message(SupKeeper *keeper, const SupMessage *message)
 {
     struct SupCommand *command = keeper->command;
+    bool over = message->flags & SUP_GONE || message->type == SUP_FAILED;
+    if (message->type == SUP_READY) {
+        keeper->mark = (uint64_t)message->value;
+        keeper->starting = false;
+        pool.n_starting--;
+        become_idle(keeper);
+    }
     if (!command)
         return;
-    bool over = message->flags & SUP_GONE || message->type == SUP_FAILED;
-    if (over) {
+    if (over)
         keeper->command = NULL;
-        pool.n_starting += !keeper->ended;
-    }
     sup_command_message(command, message);
-    if (over && keeper->launch->used > WIPE_BEYOND)
+    if (!over)
+        return;
+    if (keeper->launch->used > WIPE_BEYOND)
         madvise(keeper->launch, SUP_REGION_SIZE, MADV_REMOVE);
-}
-
-/* Three descriptors, or none when we had no room for them all: then it is no use and has to end.
- * One that was held until we ended it may say that it is ready before it dies of that. */
-static bool take_stdio(SupKeeper *keeper, struct msghdr *msg)
-{
-    struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-    int fds[3] = {-1, -1, -1};
-    size_t size = c && c->cmsg_type == SCM_RIGHTS ? c->cmsg_len - CMSG_LEN(0) : 0;
-    if (size > 0)
-        memcpy(fds, CMSG_DATA(c), size < sizeof fds ? size : sizeof fds);
-    if (size == sizeof fds && !keeper->ended) {
-        become_idle(keeper, fds);
-        return true;
-    }
-    for (int i = 0; i < 3; i++)
-        sup_close(&fds[i]);
-    shutdown(keeper->control.fd, SHUT_RDWR);
-    return false;
+    /* One that was held until we ended it may say so before it dies of that. */
+    if (!keeper->ended)
+        become_idle(keeper);
 }
 
 /* False when nothing (more) has come. */
-static bool receive(SupKeeper *keeper, bool *ready)
+static bool receive(SupKeeper *keeper)
 {
-    union {
-        char bytes[CMSG_SPACE(sizeof keeper->stdio)];
-        struct cmsghdr align;
-    } space;
     SupMessage message;
-    struct iovec iov = {&message, sizeof message};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = space.bytes,
-                         .msg_controllen = sizeof space.bytes};
-    ssize_t n = recvmsg(keeper->control.fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (n != sizeof message)
+    if (recv(keeper->control.fd, &message, sizeof message, MSG_DONTWAIT) != sizeof message)
         return false;
-    if (message.type == SUP_READY) {
-        keeper->mark = (uint64_t)message.value;
-        *ready = take_stdio(keeper, &msg);
-    } else
-        on_message(keeper, &message);
+    on_message(keeper, &message);
     return true;
 }
 
 static void on_control(SupWatch *watch, uint32_t events)
 {
     SupKeeper *keeper = SUP_CONTAINER(SupKeeper, control, watch);
-    bool ready;
-    while (receive(keeper, &ready))
+    while (receive(keeper))
         ;
     /* It died; SIGCHLD does the rest. */
     if (events & EPOLLHUP)
@@ -173,7 +143,7 @@ static SupKeeper *keeper_new(void)
     keeper->control = (SupWatch){.fd = pair[0], .ready = on_control};
     keeper->pid = pid;
     keeper->launch = launch;
-    memset(keeper->stdio, -1, sizeof keeper->stdio);
+    keeper->starting = true;
     sup_list_append(&pool.busy, &keeper->link);
     pool.n_starting++;
     sup_watch_set(&keeper->control, EPOLLIN);
@@ -202,16 +172,11 @@ static SupKeeper *wait_for_idle(void)
         return NULL;
     for (SupLink *at = pool.busy.next; !keeper && at != &pool.busy; at = at->next) {
         SupKeeper *one = SUP_CONTAINER(SupKeeper, link, at);
-        if (!one->command && !one->ended)
+        if (one->starting)
             keeper = one;
     }
-    bool ready = false;
-    while (keeper && !ready) {
-        struct pollfd fd = {.fd = keeper->control.fd, .events = POLLIN};
-        if (poll(&fd, 1, FORK_PATIENCE_MS) <= 0 || !receive(keeper, &ready))
-            break;
-    }
-    if (!ready)
+    struct pollfd fd = {.fd = keeper ? keeper->control.fd : -1, .events = POLLIN};
+    if (!keeper || poll(&fd, 1, FORK_PATIENCE_MS) <= 0 || !receive(keeper))
         errno = EAGAIN;
     return first_idle();
 }
@@ -341,8 +306,7 @@ bool sup_pool_ended(pid_t pid)
     SupKeeper *keeper = find_keeper(pid);
     if (!keeper)
         return false;
-    bool ready = false;
-    while (receive(keeper, &ready))
+    while (receive(keeper))
         ;
     struct SupCommand *command = keeper->command;
     bool sure = true;

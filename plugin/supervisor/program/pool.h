@@ -15,9 +15,9 @@ typedef struct {
     pid_t pid;
     uint64_t mark; /* that all it starts bears; 0: none */
     SupLaunch *launch;
-    int stdio[3]; /* the server's ends of the next command's pipes; the taker makes them its own */
     struct SupCommand *command;
-    bool ended; /* by us: whatever it still says, it is no use */
+    bool starting; /* it was forked, and has not said yet that it is ready */
+    bool ended;    /* by us: whatever it still says, it is no use */
 } SupKeeper;
 
 void sup_pool_init(void);
@@ -29,7 +29,7 @@ void sup_pool_refill(void);
 /* One that is ready, forked now if need be; NULL with errno. It becomes this command's. */
 SupKeeper *sup_pool_take(struct SupCommand *command);
 
-/* Starts what keeper->launch says, with those of given[3] that are not -1 instead of its pipes. */
+/* Starts what keeper->launch says with given[3], of which those that are -1 stay the keeper's. */
 bool sup_keeper_start(SupKeeper *keeper, const int given[3]);
 
 /* Lets go of one that was taken and could not be started. */

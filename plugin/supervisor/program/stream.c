@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define READS_A_ROUND 4
-#define USUAL_PIPE (64 * 1024) /* what programs are used to */
 #define BIG_PIPE (256 * 1024)
 
 static void on_output(SupWatch *watch, uint32_t events)
@@ -27,8 +26,6 @@ void sup_stream_open(SupStream *stream, struct SupCommand *command, uint8_t numb
     stream->watch = (SupWatch){.fd = fd, .ready = on_output};
     stream->command = command;
     stream->number = number;
-    if (fd >= 0)
-        fcntl(fd, F_SETPIPE_SZ, USUAL_PIPE);
     sup_watch_set(&stream->watch, fd >= 0 ? EPOLLIN : 0);
 }
 
@@ -251,9 +248,6 @@ size_t sup_input_write(SupInput *input, const uint8_t *bytes, size_t size)
 {
     if (input->watch.fd < 0)
         return 0;
-    if (!input->used)
-        fcntl(input->watch.fd, F_SETPIPE_SZ, USUAL_PIPE);
-    input->used = true;
     size_t done = 0;
     while (input->start == input->end && done < size) {
         ssize_t n = write(input->watch.fd, bytes + done, size - done);

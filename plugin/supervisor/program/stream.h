@@ -27,7 +27,6 @@ typedef struct {
     size_t room;    /* what the client may have on its way */
     size_t start, end;
     size_t consumed; /* not told to the client yet */
-    bool used;       /* something was written */
     bool closing;    /* close when all is written */
     bool gone;       /* its reader is */
 } SupInput;
