@@ -13,6 +13,7 @@ static struct {
     sprov_api api;
     sprov_ext_lifecycle lifecycle;
     sprov_ext_templates templates;
+    sprov_ext_processes processes;
     int times;
 } repeat;
 
@@ -74,6 +75,38 @@ static sprov_status set_env(sprov_sandbox *sandbox, const char *const *env, spro
     return status;
 }
 
+/* What asks the host for something counts how often; a forced one is another build. */
+static bool is_plain(const sprov_template_request *request)
+{
+    return request && request->struct_size == sizeof *request && !request->callbacks &&
+           !request->force;
+}
+
+static sprov_status build_template(sprov_provider *provider, const sprov_template_request *request,
+                                   const sprov_call *call, sprov_template_result *result,
+                                   sprov_error *error)
+{
+    sprov_status status =
+        repeat.provider.api->build_template(provider, request, call, result, error);
+    bool is_quiet = is_repeated(status, call) && !(call && call->on_progress);
+    for (int i = 1; i < repeat.times && is_quiet && is_plain(request); i++) {
+        sprov_error again = SPROV_INIT(sprov_error);
+        judge("build_template",
+              repeat.provider.api->build_template(provider, request, call, NULL, &again), &again);
+    }
+    return status;
+}
+
+static sprov_status close_stdin(sprov_process *process, const sprov_call *call, sprov_error *error)
+{
+    sprov_status status = repeat.provider.processes->close_stdin(process, call, error);
+    for (int i = 1; i < repeat.times && is_repeated(status, call); i++) {
+        sprov_error again = SPROV_INIT(sprov_error);
+        judge("close_stdin", repeat.provider.processes->close_stdin(process, call, &again), &again);
+    }
+    return status;
+}
+
 static sprov_status dispose(sprov_provider *provider, const char *id, const sprov_call *call,
                             sprov_error *error)
 {
@@ -95,12 +128,18 @@ void child_repeat_calls(HsProvider *lib, int times)
     COPY(repeat.api, lib->api);
     repeat.api.start = start;
     repeat.api.destroy = destroy;
+    repeat.api.build_template = build_template;
     lib->api = &repeat.api;
     if (lib->lifecycle) {
         COPY(repeat.lifecycle, lib->lifecycle);
         repeat.lifecycle.stop = stop;
         repeat.lifecycle.set_env = set_env;
         lib->lifecycle = &repeat.lifecycle;
+    }
+    if (lib->processes) {
+        COPY(repeat.processes, lib->processes);
+        repeat.processes.close_stdin = close_stdin;
+        lib->processes = &repeat.processes;
     }
     if (lib->templates) {
         COPY(repeat.templates, lib->templates);

@@ -74,7 +74,7 @@ check 'three orders agree on every case' agree "$work"/shuffled-[123].json
 check 'and are three orders, with the case of leaks at their end' \
     orders_differ "$work/shuffled-1.json" "$work/shuffled-2.json"
 
-suite mock --level 2 --include 'LIF-*' --include 'REC-*' --include 'ENV-*' --repeat-calls 3
+suite mock --level 2 --include 'LIF-*' --include 'REC-*' --include 'ENV-*' --include 'STD-*' --repeat-calls 3
 check 'every idempotent call may be made three times' test $status -eq 0
 suite bad-merged --include EXE-01 --include EXE-02 --include EXE-03 --in-process
 check 'in one process, a failure is told and ends the run' \
