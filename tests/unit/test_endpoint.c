@@ -364,6 +364,12 @@ static char *in_folder(const char *name)
     return g_build_filename(folder, name, NULL);
 }
 
+static void refuses_file(DkrWish wish, const char *name, const char *path)
+{
+    g_autofree char *says = g_strdup_printf("%s (%s): ", name, path);
+    refuses(wish, says);
+}
+
 Test(choice, reads_certificates_from_files_and_names_what_it_cannot_use)
 {
     make_certificate("a");
@@ -374,10 +380,12 @@ Test(choice, reads_certificates_from_files_and_names_what_it_cannot_use)
         choose((DkrWish){.host = "far", .ca = cert, .cert = cert, .key = key});
     cr_expect_str_eq(good->address, "https://far:2376");
     refuses((DkrWish){.host = "far", .ca = "/none.pem"}, "config \"ca\": /none.pem");
-    refuses((DkrWish){.host = "far", .ca = junk}, "config \"ca\"");
-    refuses((DkrWish){.host = "far", .cert = cert}, "config \"cert\"");
-    refuses((DkrWish){.host = "far", .key = key}, "config \"key\"");
-    refuses((DkrWish){.host = "far", .cert = cert, .key = junk}, "config \"key\"");
+    refuses_file((DkrWish){.host = "far", .ca = junk}, "config \"ca\"", junk);
+    refuses_file((DkrWish){.host = "far", .cert = cert}, "config \"cert\"", cert);
+    refuses_file((DkrWish){.host = "far", .key = key}, "config \"key\"", key);
+    refuses_file((DkrWish){.host = "far", .cert = junk, .key = key}, "config \"cert\"", junk);
+    refuses_file((DkrWish){.host = "far", .cert = cert, .key = junk}, "config \"key\"", junk);
+    refuses_file((DkrWish){.host = "far", .cert = cert, .key = other}, "config \"key\"", other);
     refuses((DkrWish){.host = "far", .cert = cert, .key = other}, "belongs to another");
     g_autofree char *text = NULL;
     cr_assert(g_file_get_contents(key, &text, NULL, NULL));
@@ -433,6 +441,8 @@ Test(choice, of_a_context_has_its_own_certificates)
     g_autoptr(DkrEndpoint) tls = choose((DkrWish){.context = "far"});
     cr_assert_not_null(tls->tls);
     cr_expect_str_eq(tls->address, "https://far:2376");
+    g_autofree char *broken = put(ca, "junk");
+    refuses_file((DkrWish){.context = "far"}, "ca.pem of the context", broken);
 }
 
 /* --------------------------------------------------------------------------- failures */
