@@ -40,6 +40,24 @@ Test(failure, an_empty_body_still_names_the_status)
     cr_assert_not_null(strstr(error->message, "418"));
 }
 
+/* Else a container that a proxy hides would be taken for one that was removed. */
+Test(failure, a_web_page_is_none_of_the_engine_s_words)
+{
+    static const char page[] = "\r\n<html><body>Not Found</body></html>";
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    g_autoptr(GError) missing = NULL, bad_gateway = NULL;
+    cr_assert(dkr_endpoint_parse("tcp://far:80", "DOCKER_HOST", &endpoint, NULL));
+    dkr_failure_set_of(&missing, endpoint, 404, page, strlen(page));
+    cr_expect(spr_error_is(missing, SPR_E_IO, "not-an-engine"), "%s", missing->message);
+    cr_expect_eq(dkr_failure_status(missing), 0);
+    dkr_failure_set_of(&bad_gateway, endpoint, 502, page, strlen(page));
+    cr_expect_eq(dkr_failure_status(bad_gateway), 502);
+    cr_expect(spr_error_extra(bad_gateway)->flags & SPR_ERROR_RETRYABLE);
+    cr_expect_str_eq(bad_gateway->message, "tcp://far:80 answered with status 502 and a web page: "
+                                           "look at what stands before the engine there, if one "
+                                           "does");
+}
+
 Test(failure, an_engine_that_is_not_there_is_named_with_the_way_out)
 {
     g_autoptr(DkrEndpoint) endpoint = NULL;

@@ -9,7 +9,7 @@
 /* Always false; body is JSON {"message"} or plain text of any kind. */
 bool dkr_failure_set(GError **error, int status, const void *body, gsize size);
 
-/* The same of a known engine: that it wants TLS is an address that is wrong. */
+/* The same of a known engine: that it wants TLS, or has web pages, is an address that is wrong. */
 bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
                         gsize size);
 
