@@ -27,6 +27,8 @@ static const char script[] =
     "signal.signal(signal.SIGUSR1, end)\n"
     "if os.path.exists(folder + '/dead'):\n"
     "    time.sleep(300)\n"
+    "if 'SPROV_TEST_LATE' in os.environ:\n"
+    "    open(folder + '/late', 'w').close()\n"
     "os.write(2, b'Warning: nothing of importance.\\n')\n"
     "open(folder + '/pid-%d' % os.getpid(), 'w').close()\n"
     "engine = socket.socket(socket.AF_UNIX)\n"
@@ -147,6 +149,18 @@ Test(ssh, that_is_left_with_input_which_a_command_does_not_take_is_no_broken_con
         cr_expect_eq(run.result.exit_code, 3);
         cr_expect(run.out.data && strcmp(run.out.data, "closed\n") == 0, "%s", run.out.data);
     }
+    end_box(&box);
+}
+
+/* A host may change it at any time, on another thread. */
+Test(ssh, is_found_and_started_in_the_environment_that_open_saw, .timeout = 120)
+{
+    char *before = ep_format("%s", getenv("PATH"));
+    EpBox box = far_box();
+    setenv("PATH", before, 1);
+    setenv("SPROV_TEST_LATE", "1", 1);
+    cr_expect_str_eq(ep_ask(box.sandbox, "echo reached"), "reached");
+    cr_expect_neq(access(ep_format("%s/late", folder), F_OK), 0);
     end_box(&box);
 }
 

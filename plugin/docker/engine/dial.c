@@ -147,7 +147,8 @@ static char **ssh_command(const DkrEndpoint *endpoint)
 static bool dial_ssh(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
 {
     g_auto(GStrv) argv = ssh_command(endpoint);
-    return spr_child_talk((const char *const *)argv, &dial->fd, &dial->child, error);
+    return spr_child_talk((const char *const *)argv, (const char *const *)endpoint->environment,
+                          &dial->fd, &dial->child, error);
 }
 
 static bool dial_by(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *dial, GError **error)
@@ -288,7 +289,9 @@ bool dkr_dial_settle(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
         if (is_other_end(dial->fd, fd)) {
             keep_alive(fd); /* and no delay, which the child keeps */
             g_auto(GStrv) argv = ssh_command(endpoint);
-            ok = spr_child_start((const char *const *)argv, fd, &dial->child, error);
+            ok = spr_child_start((const char *const *)argv,
+                                 (const char *const *)endpoint->environment, fd, &dial->child,
+                                 error);
             close(dial->listener);
             dial->listener = -1;
         }
