@@ -70,6 +70,18 @@ Test(failure, an_engine_that_is_not_there_is_named_with_the_way_out)
     cr_assert_eq(dkr_failure_status(error), 0, "errno is no status");
 }
 
+/* An ssh that ended with words before any answer may have passed the request on. */
+Test(failure, an_engine_that_was_not_reached_has_done_nothing_unless_nobody_can_tell)
+{
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    g_autoptr(GError) refused = NULL, unknown = NULL;
+    cr_assert(dkr_endpoint_parse("ssh://far", "DOCKER_HOST", &endpoint, NULL));
+    dkr_failure_unreachable(&refused, endpoint, ECONNRESET, "Permission denied");
+    dkr_failure_unreachable(&unknown, endpoint, 0, "Connection to far closed by remote host.");
+    cr_expect_not(dkr_failure_is_in_doubt(refused));
+    cr_expect(dkr_failure_is_in_doubt(unknown));
+}
+
 /* ---------------------------------------------------------------------------- demux */
 
 typedef struct {

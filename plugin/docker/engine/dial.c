@@ -305,6 +305,7 @@ bool dkr_dial_settle(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
 void dkr_dial_heard(DkrDial *dial)
 {
     spr_gate_leave(&dial->login);
+    dial->heard = true;
 }
 
 /* A child that the host forked may hold the descriptor, too. */

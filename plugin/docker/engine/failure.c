@@ -203,7 +203,9 @@ int dkr_failure_status(const GError *error)
 
 bool dkr_failure_is_in_doubt(const GError *error)
 {
+    bool came_through = spr_error_is(error, SPR_E_UNAVAILABLE, "engine-unreachable") &&
+                        spr_error_extra(error)->native == 0;
     return dkr_failure_status(error) == 0 &&
-           (error->code == SPR_E_IO || error->code == SPR_E_TIMEOUT ||
+           (came_through || error->code == SPR_E_IO || error->code == SPR_E_TIMEOUT ||
             error->code == SPR_E_CANCELLED || spr_error_is(error, SPR_E_NOT_READY, "gone"));
 }

@@ -13,7 +13,8 @@ bool dkr_failure_set(GError **error, int status, const void *body, gsize size);
 bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
                         gsize size);
 
-/* Always false; the connection could not be made: text, or else errno_value, says why. */
+/* Always false; the connection could not be made: text, or else errno_value, says why. Without an
+ * errno_value nobody knows whether the request came through. */
 bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value,
                              const char *text);
 
