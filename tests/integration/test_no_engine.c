@@ -431,6 +431,21 @@ Test(no_engine, by_ssh_is_told_with_the_command_to_try)
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }
 
+Test(no_engine, by_an_ssh_that_is_not_there_is_told_with_what_to_install)
+{
+    sprov_provider *provider = NULL;
+    sprov_error error = SPROV_INIT(sprov_error);
+    setenv("PATH", "/nonexistent", 1);
+    cr_assert_eq(ep_api()->open(NULL, "{\"host\":\"ssh://far\"}", &provider, &error), SPROV_OK);
+    cr_expect_eq(ep_lifecycle()->list(provider, NULL, take_text, NULL, &error),
+                 SPROV_E_UNAVAILABLE);
+    cr_expect_str_eq(error.reason, "no-program");
+    cr_expect_str_eq(error.message,
+                     "no engine at ssh://far (the program \"ssh\" cannot be started: "
+                     "No such file or directory): install OpenSSH's client");
+    cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+}
+
 /* -------------------------------------------------------------------- quiet connections */
 
 static void *start_there(void *ctx)
