@@ -22,8 +22,8 @@ point() { # NAME STATUS FILE
     else
         echo "not ok $count - $1"
         grep -A 12 '^not ok' "$3" | head -n 200 | sed 's/^/# /'
-        tail -n 1 "$3" | sed 's/^/# /'
     fi
+    tail -n 1 "$3" | sed 's/^/# /'
 }
 
 run() { # NAME ARGUMENT...: a run of the suite as one test point
