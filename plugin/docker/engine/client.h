@@ -1,7 +1,8 @@
 /*
  * Plain requests to the engine, over libcurl: HTTP/1.1, no redirects, connections kept alive and
  * reused, every wait ended by the caller's deadline or token. A DkrClient serves any number of
- * threads; a DkrReply belongs to the thread that opened it. Nothing here repeats a request.
+ * threads; a DkrReply belongs to the thread that opened it. libcurl sends a request without a body
+ * once more when a kept connection breaks before its answer: all of that kind may be done twice.
  */
 #pragma once
 
