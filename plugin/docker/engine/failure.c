@@ -153,12 +153,32 @@ static bool is_web_page(const char *body, gsize size)
     return blank < size && body[blank] == '<';
 }
 
-/* What it does not find says nothing about what the engine has. */
-static bool fail_web_page(GError **error, const DkrEndpoint *endpoint, int status)
+/* What a reader of the page sees of its beginning, in one line. */
+static char *words_of(const char *page, gsize size)
 {
-    g_autofree char *message = g_strdup_printf("%s answered with status %d and a web page: look at "
-                                               "what stands before the engine there, if one does",
-                                               endpoint->address, status);
+    g_autoptr(GString) words = g_string_new(NULL);
+    bool in_tag = false, is_apart = false;
+    for (gsize i = 0; i < MIN(size, TEXT_MOST); i++) {
+        bool shows = !in_tag && page[i] != '<' && !g_ascii_isspace(page[i]);
+        if (shows && is_apart && words->len > 0)
+            g_string_append_c(words, ' ');
+        if (shows)
+            g_string_append_c(words, page[i]);
+        is_apart = !shows;
+        in_tag = page[i] == '<' || (in_tag && page[i] != '>');
+    }
+    return g_utf8_make_valid(words->str, (gssize)words->len);
+}
+
+/* What it does not find says nothing about what the engine has. */
+static bool fail_web_page(GError **error, const DkrEndpoint *endpoint, int status, const char *page,
+                          gsize size)
+{
+    g_autofree char *words = words_of(page, size);
+    g_autofree char *message =
+        g_strdup_printf("%s answered with status %d and a web page (\"%s\"): look at what stands "
+                        "before the engine there, if one does",
+                        endpoint->address, status, words);
     if (status == 404)
         return spr_fail(error, SPR_E_IO, "not-an-engine", "%s", message);
     return fail_by(error, status, message);
@@ -178,7 +198,7 @@ bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status,
     if (!endpoint->tls && wants_tls(status, body, size))
         return fail_wants_tls(error, endpoint);
     if (is_web_page(body, size))
-        return fail_web_page(error, endpoint, status);
+        return fail_web_page(error, endpoint, status, body, size);
     return dkr_failure_set(error, status, body, size);
 }
 
