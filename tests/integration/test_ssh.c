@@ -27,6 +27,8 @@ static const char script[] =
     "signal.signal(signal.SIGUSR1, end)\n"
     "if os.path.exists(folder + '/dead'):\n"
     "    time.sleep(300)\n"
+    "if os.path.exists(folder + '/slow'):\n"
+    "    time.sleep(2.5)\n"
     "if 'SPROV_TEST_LATE' in os.environ:\n"
     "    open(folder + '/late', 'w').close()\n"
     "os.write(2, b'Warning: nothing of importance.\\n')\n"
@@ -187,6 +189,17 @@ static void check_dead_line(void)
               caller.run.error.message);
     unlink(ep_format("%s/dead", folder));
     cr_expect_str_eq(ep_ask(box.sandbox, "echo again"), "again");
+    end_box(&box);
+}
+
+/* A login takes as long as it takes: an engine behind a slow one is not a silent one. */
+Test(ssh, that_is_killed_ends_its_command_also_where_the_next_login_is_slow, .timeout = 120)
+{
+    EpBox box = far_box();
+    fclose(fopen(ep_format("%s/slow", folder), "w"));
+    cut_off(&box, SIGKILL);
+    unlink(ep_format("%s/slow", folder));
+    cr_expect_not(ep_runs(box.sandbox, "300"));
     end_box(&box);
 }
 

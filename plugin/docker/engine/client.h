@@ -79,7 +79,7 @@ bool dkr_client_architecture(DkrClient *client, const SprWait *wait, const char 
 /* One unversioned ping, never answered from memory. */
 bool dkr_client_ping(DkrClient *client, const SprWait *wait, GError **error);
 
-/* Whether the engine answers a ping within 2 s. */
+/* Whether the engine answers a ping within 2 s, over ssh 5 s. */
 bool dkr_client_answers_now(DkrClient *client, const SprWait *wait, GError **error);
 
 /* The same, but one that was silent is not asked again for some seconds, unless it answered

@@ -9,6 +9,7 @@
 #define JSON_MOST (32u << 20)
 #define PONG_MOST (64u << 10)
 #define ANSWER_LIMIT_MS (2 * 1000)
+#define LOGIN_LIMIT_MS (3 * 1000) /* that an ssh may take more until it is through */
 #define SILENCE_KNOWN_US (5 * G_USEC_PER_SEC)
 
 /* Gathers what is left of the body, most bytes of it at the most. */
@@ -113,7 +114,8 @@ static bool fail_unanswered(const DkrClient *client, GError **error)
 
 bool dkr_client_answers_now(DkrClient *client, const SprWait *wait, GError **error)
 {
-    SprWait limited = spr_wait_within(wait, ANSWER_LIMIT_MS);
+    gint64 login_ms = client->endpoint->via == DKR_VIA_SSH ? LOGIN_LIMIT_MS : 0;
+    SprWait limited = spr_wait_within(wait, ANSWER_LIMIT_MS + login_ms);
     g_autoptr(GError) why = NULL;
     if (dkr_client_ping(client, &limited, &why))
         return true;
