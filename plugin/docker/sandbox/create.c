@@ -311,7 +311,7 @@ static bool may_do_without(const Attempt *a, const GError *why)
 static bool may_be_the_mount(const Attempt *a, const GError *why)
 {
     int status = dkr_failure_status(why);
-    if (!a->socket->direct || strcmp(a->options->transport, "auto") != 0 || status == 0)
+    if (!a->socket->direct || status == 0)
         return false;
     g_autofree char *folder = g_path_get_dirname(dkr_direct_path(a->socket->direct));
     return status == 403 || strstr(why->message, folder) ||
@@ -325,7 +325,13 @@ static bool attempt_all(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *r
     g_autoptr(GError) why = NULL;
     if (attempt(a, ret_life, ret_outcome, &why))
         return true;
-    if (may_be_the_mount(a, why)) {
+    bool is_mount = may_be_the_mount(a, why);
+    if (is_mount && strcmp(a->options->transport, "socket") == 0)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-socket",
+                        "transport: a socket is required, and there can be none: the engine "
+                        "refused its mount: %s",
+                        why->message);
+    if (is_mount) {
         dkr_socket_plan_drop(a->socket);
         a->socket->reason = g_strdup_printf("the engine refused its mount: %s", why->message);
         g_clear_error(&why);
