@@ -97,7 +97,7 @@ ran_to_its_end() { # every case is reported, and the last line counts the failur
     [ "$status" -eq 1 ] && [ "$planned" -eq "$told" ] && [ "$told" -gt 5 ] &&
         tail -n 1 "$work/out" | grep -qE "^[0-9]+ passed, $(grep -c '^not ok ' "$work/out") failed, [0-9]+ skipped\$"
 }
-for sin in crash hang exits closes stops floods quits babbles; do
+for sin in crash hang exits closes stops floods quits babbles scribbles wrecks; do
     suite bad-$sin --jobs 4 --shuffle 7 --level 1 --time-scale 0.1 --include 'RDF-0*' --include EXE-01 \
         --include WRF-04 --include 'ABI-0*' --include ABI-46 --include 'LEK-*' --include 'LIF-1*'
     check "the run goes on whatever bad-$sin does, four at a time and in any order" ran_to_its_end

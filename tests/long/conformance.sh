@@ -1,7 +1,7 @@
 #!/bin/bash
 # conformance.sh: level 3 of the suite on docker.so and the engine of DOCKER_HOST, with the supervisor and
-# without, and on local.so, each against its profile, whose list of skips is that of the run; and five
-# shuffled runs of level 2, which have to agree. Prints TAP.
+# without, and on local.so, each against its profile, whose list of skips is that of the run; one command
+# line of host-sim on both; and five shuffled runs of level 2, which have to agree. Prints TAP.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -22,8 +22,8 @@ point() { # NAME STATUS FILE
     else
         echo "not ok $count - $1"
         grep -A 12 '^not ok' "$3" | head -n 200 | sed 's/^/# /'
-        tail -n 1 "$3" | sed 's/^/# /'
     fi
+    tail -n 1 "$3" | sed 's/^/# /'
 }
 
 run() { # NAME ARGUMENT...: a run of the suite as one test point
@@ -54,6 +54,23 @@ if command -v bwrap > "$work/bwrap"; then
     run local build/plugin/local/local.so --level 3 --hooks host-sim/hooks/local.json \
         --profile host-sim/profiles/local.json
     skips local
+fi
+
+same_run() { # PROVIDER: leaves what became of the variable, folder, input, both streams and exit code
+    printf 'in\0put' | "$host" run --provider "$1" -e "A=it's \$A" --cwd /tmp -c 'printf "%s %s " "$A" "$PWD"
+        od -An -c; echo to stderr >&2; for i in 1 2 3; do echo line $i; sleep 0.1; done; exit 7' \
+        > "$work/$1.out" 2> "$work/$1.err"
+    echo $? > "$work/$1.status"
+}
+if [ -s "$work/bwrap" ]; then
+    same_run docker
+    same_run local
+    status=0
+    for part in status out err; do
+        diff "$work/docker.$part" "$work/local.$part" || status=1
+    done > "$work/differences"
+    grep -qx 7 "$work/docker.status" && grep -q "it's \$A /tmp .*\\\\0" "$work/docker.out" || status=1
+    point 'one command line of host-sim run does the same on docker and local' $status "$work/differences"
 fi
 for seed in 1 2 3 4 5; do
     on_docker "shuffled-$seed" '' --level 2 --shuffle "$seed"
