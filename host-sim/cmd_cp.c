@@ -84,6 +84,22 @@ static char *name_of(const HsPlace *place)
     return g_path_get_basename(path);
 }
 
+/* That of a directory which an earlier copy left here may lead anywhere. */
+static bool is_link_here(const HsPlace *place, const char *path)
+{
+    struct stat st;
+    return !place->id && lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Nobody named it: the sandbox did, or the copy before. */
+static bool check_no_link(const Copy *copy, const char *path, GError **error)
+{
+    return strcmp(path, copy->to->path) == 0 || !is_link_here(copy->to, path) ||
+           hs_fail(error, SPROV_E_CONFLICT,
+                   "%s is a directory in the sandbox and a link here, which is not written through",
+                   path);
+}
+
 /* Where the source goes by the rules of copyplan.h. */
 static bool plan(const Copy *copy, HsKind *ret_source, char **ret_path, bool *ret_is_new,
                  GError **error)
@@ -109,7 +125,8 @@ static bool plan(const Copy *copy, HsKind *ret_source, char **ret_path, bool *re
     if (rules.source == HS_KIND_FILE && final == HS_KIND_DIRECTORY)
         return hs_fail(error, SPROV_E_INVALID_ARGUMENT, "%s is there and is a directory",
                        *ret_path);
-    return true;
+    return rules.source == HS_KIND_FILE || rules.target_kind != HS_KIND_DIRECTORY ||
+           check_no_link(copy, *ret_path, error);
 }
 
 /* ----------------------------------------------------------------------- the tar in between */
@@ -402,7 +419,8 @@ const HsCommand hs_cmd_cp = {
         "the rules of docker cp: into a directory that is there, else under the new name; \"/.\"\n"
         "behind a directory means what is in it; directories above are not made. As LOCAL, - is\n"
         "a tar archive on a standard stream. A link that is named is followed, those below are\n"
-        "copied as links. In the sandbox what is new belongs to its user, here to who runs this.\n"
+        "copied as links, into a sandbox none that leads out of the directory. In the sandbox\n"
+        "what is new belongs to its user, here to who runs this.\n"
         "A sandbox that is stopped is started again; none is created.",
     .notes = HS_EXIT_CODES
     "  141  nobody reads the output any more\n"

@@ -29,14 +29,15 @@ static bool fail_descriptor(GError **error)
                           "no descriptor for a child");
 }
 
-bool spr_child_start(const char *const *argv, int fd, SprChild **ret_child, GError **error)
+bool spr_child_start(const char *const *argv, const char *const *environment, int fd,
+                     SprChild **ret_child, GError **error)
 {
     int complaint[2];
     pid_t pid;
     /* What it complains about beyond the pipe's size is lost: it never waits. */
     if (pipe2(complaint, O_CLOEXEC | O_NONBLOCK) < 0 || !spr_fds_above_standard(complaint))
         return fail_descriptor(error);
-    int why = spr_spawn(argv, NULL, fd, fd, complaint[1], &pid);
+    int why = spr_spawn(argv, environment, fd, fd, complaint[1], &pid);
     close(complaint[1]);
     if (why != 0) {
         close(complaint[0]);
@@ -51,14 +52,15 @@ bool spr_child_start(const char *const *argv, int fd, SprChild **ret_child, GErr
     return true;
 }
 
-bool spr_child_talk(const char *const *argv, int *ret_fd, SprChild **ret_child, GError **error)
+bool spr_child_talk(const char *const *argv, const char *const *environment, int *ret_fd,
+                    SprChild **ret_child, GError **error)
 {
     int talk[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk) < 0 ||
         !spr_fds_above_standard(talk))
         return fail_descriptor(error);
     bool ok = fcntl(talk[0], F_SETFL, O_NONBLOCK) == 0 || fail_descriptor(error);
-    ok = ok && spr_child_start(argv, talk[1], ret_child, error);
+    ok = ok && spr_child_start(argv, environment, talk[1], ret_child, error);
     close(talk[1]);
     if (!ok)
         close(talk[0]);

@@ -7,8 +7,8 @@
 
 #include <sys/types.h>
 
-/* argv[0] is looked up in the PATH of this process; environment is NULL for its own. The
- * descriptors are 3 or more and stay the caller's; in may be -1 for nothing to read. An errno, or
- * 0. */
+/* argv[0] is looked up in the PATH of environment, never in this process's, which the host may
+ * change meanwhile. The descriptors are 3 or more and stay the caller's; in may be -1 for nothing
+ * to read. An errno, or 0. */
 int spr_spawn(const char *const *argv, const char *const *environment, int in, int out, int err,
               pid_t *ret_pid);

@@ -17,7 +17,7 @@ typedef struct {
     int exit_code; /* 128 + n for signal n, -1 when the host took it away */
 } SprProgramResult;
 
-/* argv[0] is looked up in the PATH of this process; environment is "NAME=value", NULL-terminated.
+/* environment is "NAME=value", NULL-terminated; argv[0] is looked up in its PATH.
  * False with SPR_E_NOT_FOUND, reason "no-program", when it cannot be started; when the wait ends
  * first, it and what it started is killed. */
 bool spr_program_run(const char *const *argv, const char *const *environment, const SprWait *wait,

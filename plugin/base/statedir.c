@@ -6,14 +6,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *spr_state_directory(const char *wanted)
+char *spr_state_directory(const char *wanted, char **environment)
 {
-    const char *state = g_getenv("XDG_STATE_HOME");
+    const char *state = g_environ_getenv(environment, "XDG_STATE_HOME");
+    const char *home = g_environ_getenv(environment, "HOME");
     if (wanted)
         return g_strdup(wanted);
     if (state && *state == '/')
         return g_build_filename(state, "sprov", NULL);
-    return g_build_filename(g_get_home_dir(), ".local", "state", "sprov", NULL);
+    return g_build_filename(home && *home ? home : g_get_home_dir(), ".local", "state", "sprov",
+                            NULL);
 }
 
 bool spr_directory_is_private(const char *directory)

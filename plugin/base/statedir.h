@@ -7,8 +7,9 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* wanted, or sprov below the user's state directory ($XDG_STATE_HOME). g_free() it. */
-char *spr_state_directory(const char *wanted);
+/* wanted, or sprov below the user's state directory, which environment ("NAME=value",
+ * NULL-terminated) names in XDG_STATE_HOME. g_free() it. */
+char *spr_state_directory(const char *wanted, char **environment);
 
 /* Whether it is a directory of this user's own, with mode 0700 or less. */
 bool spr_directory_is_private(const char *directory);

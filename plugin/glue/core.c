@@ -50,10 +50,10 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
     SprLog log;
     g_mutex_init(&provider->lock);
     g_cond_init(&provider->idle);
+    provider->environment = g_get_environ();
     if (!glue_check_pointer(ret, "provider", error) || !take_host(provider, host, &log, error) ||
         !glue_own_open(provider, &log, config, &provider->context, error))
         return false;
-    provider->environment = g_get_environ();
     provider->pid = getpid();
     *ret = g_steal_pointer(&provider);
     return true;

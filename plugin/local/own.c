@@ -1,6 +1,7 @@
 /* What this provider brings to the border (glue/own.h), and its extensions. */
 #include "glue/own.h"
 
+#include "base/statedir.h"
 #include "glue/extensions.h"
 #include "local/life.h"
 
@@ -12,9 +13,10 @@ bool glue_own_open(const sprov_provider *provider, const SprLog *log, const char
     g_autoptr(LocalConfig) parsed = NULL;
     if (!local_config_parse(config, &parsed, error))
         return false;
+    g_autofree char *directory = spr_state_directory(parsed->runtime_dir, provider->environment);
     DkrContext *context = g_new0(DkrContext, 1);
     context->log = *log;
-    context->store = local_store_new(parsed->runtime_dir);
+    context->store = local_store_new(directory);
     context->bwrap = g_find_program_in_path("bwrap");
     *ret_context = context;
     return true;

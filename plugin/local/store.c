@@ -26,7 +26,7 @@ struct LocalStore {
 LocalStore *local_store_new(const char *directory)
 {
     LocalStore *store = g_new0(LocalStore, 1);
-    store->base = spr_state_directory(directory);
+    store->base = g_strdup(directory);
     store->directory = g_build_filename(store->base, "local", NULL);
     return store;
 }

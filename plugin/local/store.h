@@ -42,7 +42,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(LocalRecord, local_record_free)
 
 typedef struct LocalStore LocalStore;
 
-/* directory: runtimeDir, NULL for the default. Touches nothing. */
+/* directory: runtimeDir (base/statedir.h). Touches nothing. */
 LocalStore *local_store_new(const char *directory);
 void local_store_free(LocalStore *store);
 

@@ -163,6 +163,12 @@ check 'setuid is not taken over' says 755 stat -c %a "$work/here/evil/suid"
 inside 'rm -r evil && mkdir -p evil/abs evil/up && echo x > evil/abs/planted && echo x > evil/up/planted'
 check 'a link that came is not written through' fails 125 'is a directory in the sandbox and none here' "$id:/there/evil/." evil
 check 'nothing is outside' test ! -e /tmp/planted
+check 'nor one by the name of the directory' fails 125 'evil/abs is a directory in the sandbox and a link here' "$id:/there/evil/abs" evil
+check 'nor with slashes' fails 125 'evil/abs is a directory in the sandbox and a link here' "$id:/there/evil/abs/" evil/
+check 'nothing is there' test ! -e /tmp/planted
+mkdir "$work/here/meant" && ln -s meant "$work/here/mine"
+check 'a link that is named as the target is meant' cp_ "$id:/there/evil/abs/." mine
+check 'so it is there' test -e "$work/here/meant/planted"
 
 # ---------------------------------------------------------------------------------- streams
 

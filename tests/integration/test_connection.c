@@ -111,6 +111,18 @@ Test(connection, of_a_sandbox_that_contradicts_the_provider_s_or_makes_no_sense_
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }
 
+/* open() reads the environment, create() reads it no more. */
+Test(connection, of_a_sandbox_is_told_by_the_environment_that_open_saw)
+{
+    sprov_provider *provider = open_as("{}");
+    setenv("DOCKER_CERT_PATH", "/nonexistent", 1);
+    setenv("DOCKER_API_VERSION", "9", 1);
+    sprov_sandbox *sandbox =
+        ep_create(provider, ep_new_id(), "\"dockerOptions\":{\"host\":\"tcp://10.0.0.1\"}");
+    ep_api()->release(sandbox);
+    cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+}
+
 /* The provider's engine is what a provider lists. */
 Test(connection, of_a_sandbox_is_the_sandbox_s_alone)
 {

@@ -310,6 +310,11 @@ static void take_text(void *ctx, const char *text, size_t size)
 #define NGINX_400                                                                                  \
     "HTTP/1.1 400 Bad Request\r\nContent-Length: 71\r\nConnection: close\r\n\r\n"                  \
     "<html>The plain HTTP request was sent to HTTPS port</html>             "
+#define PAGE "<!DOCTYPE HTML>\n<html><body>Not Found</body></html>  "
+#define PAGE_404 "HTTP/1.1 404 Not Found\r\nContent-Length: 53\r\nConnection: close\r\n\r\n" PAGE
+#define PAGE_502 "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 53\r\nConnection: close\r\n\r\n" PAGE
+#define PAGE_200 "HTTP/1.1 200 OK\r\nContent-Length: 53\r\nConnection: close\r\n\r\n" PAGE
+#define MOVED_301 "HTTP/1.1 301 Moved\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
 #define SSH_BANNER "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"
 
 /* What an address that means something else is answered with names it and what to write. */
@@ -356,6 +361,22 @@ Test(no_engine, behind_a_wrong_port_is_told_with_the_way_out)
          "https://",
          "look at the port",
          SPROV_E_UNAVAILABLE},
+        {{.answer = PAGE_404},
+         "tcp",
+         "",
+         "not-an-engine",
+         "tcp://",
+         "look at its host, port and path",
+         SPROV_E_IO},
+        {{.answer = PAGE_200}, "tcp", "", "not-an-engine", "tcp://", "port", SPROV_E_IO},
+        {{.answer = MOVED_301}, "tcp", "", "not-an-engine", "tcp://", "301", SPROV_E_IO},
+        {{.answer = PAGE_502},
+         "tcp",
+         "",
+         "engine-error",
+         "tcp://",
+         "status 502 and a web page",
+         SPROV_E_INTERNAL},
         {{.answer = NULL, .hold = true},
          "tcp",
          ",\"timeout\":100",
@@ -407,6 +428,21 @@ Test(no_engine, by_ssh_is_told_with_the_command_to_try)
     cr_expect(strstr(error.message, "ssh") &&
                   strstr(error.message, ep_format("ssh -p %d me@127.0.0.1 docker version", port)),
               "%s", error.message);
+    cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+}
+
+Test(no_engine, by_an_ssh_that_is_not_there_is_told_with_what_to_install)
+{
+    sprov_provider *provider = NULL;
+    sprov_error error = SPROV_INIT(sprov_error);
+    setenv("PATH", "/nonexistent", 1);
+    cr_assert_eq(ep_api()->open(NULL, "{\"host\":\"ssh://far\"}", &provider, &error), SPROV_OK);
+    cr_expect_eq(ep_lifecycle()->list(provider, NULL, take_text, NULL, &error),
+                 SPROV_E_UNAVAILABLE);
+    cr_expect_str_eq(error.reason, "no-program");
+    cr_expect_str_eq(error.message,
+                     "no engine at ssh://far (the program \"ssh\" cannot be started: "
+                     "No such file or directory): install OpenSSH's client");
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }
 

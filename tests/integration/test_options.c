@@ -307,6 +307,8 @@ Test(options, of_the_mode_of_memory_hold_at_every_start)
         {"\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/srv\",\"tmpfsOptions\":{\"mode\":448}}]",
          "/srv", "700"},
         {"\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/new\"}]", "/new", "1777"},
+        {"\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/workspace\",\"readOnly\":true}]",
+         "/workspace", "1777"},
         /* What the main process makes of it is its own affair. */
         {"\"tmpfs\":{\"/srv\":\"mode=700\"},\"command\":[\"sh\",\"-c\","
          "\"chmod 2770 /srv; exec sleep 7300\"]",

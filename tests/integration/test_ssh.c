@@ -27,16 +27,25 @@ static const char script[] =
     "signal.signal(signal.SIGUSR1, end)\n"
     "if os.path.exists(folder + '/dead'):\n"
     "    time.sleep(300)\n"
+    "if 'SPROV_TEST_LATE' in os.environ:\n"
+    "    open(folder + '/late', 'w').close()\n"
     "os.write(2, b'Warning: nothing of importance.\\n')\n"
     "open(folder + '/pid-%d' % os.getpid(), 'w').close()\n"
     "engine = socket.socket(socket.AF_UNIX)\n"
     "engine.connect([a for a in sys.argv if a.startswith('--host=')][0][len('--host=unix://'):])\n"
+    "to_cut = False\n"
     "def give():\n"
+    "    global to_cut\n"
     "    while data := os.read(0, 65536):\n"
+    "        to_cut = b'/start HTTP' in data and os.path.exists(folder + '/cut')\n"
     "        engine.sendall(data)\n"
     "    engine.shutdown(socket.SHUT_WR)\n"
     "threading.Thread(target=give, daemon=True).start()\n"
     "while data := engine.recv(65536):\n"
+    "    if to_cut:\n"
+    "        os.unlink(folder + '/cut')\n"
+    "        os.write(2, b'Connection to far closed by remote host.\\n')\n"
+    "        os._exit(255)\n"
     "    while data:\n"
     "        data = data[os.write(1, data):]\n"
     "os._exit(0)\n";
@@ -150,6 +159,18 @@ Test(ssh, that_is_left_with_input_which_a_command_does_not_take_is_no_broken_con
     end_box(&box);
 }
 
+/* A host may change it at any time, on another thread. */
+Test(ssh, is_found_and_started_in_the_environment_that_open_saw, .timeout = 120)
+{
+    char *before = ep_format("%s", getenv("PATH"));
+    EpBox box = far_box();
+    setenv("PATH", before, 1);
+    setenv("SPROV_TEST_LATE", "1", 1);
+    cr_expect_str_eq(ep_ask(box.sandbox, "echo reached"), "reached");
+    cr_expect_neq(access(ep_format("%s/late", folder), F_OK), 0);
+    end_box(&box);
+}
+
 Test(ssh, that_is_killed_ends_the_call_and_its_command, .timeout = 120)
 {
     EpBox box = far_box();
@@ -166,6 +187,22 @@ static void check_dead_line(void)
               caller.run.error.message);
     unlink(ep_format("%s/dead", folder));
     cr_expect_str_eq(ep_ask(box.sandbox, "echo again"), "again");
+    end_box(&box);
+}
+
+/* The engine began the command, and nobody heard of it. */
+Test(ssh, that_ends_before_the_answer_came_leaves_no_command, .timeout = 120)
+{
+    EpBox box = far_box();
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    request.command = "sleep 3456";
+    fclose(fopen(ep_format("%s/cut", folder), "w"));
+    EpRun run = ep_run(box.sandbox, &request, NULL);
+    cr_expect_neq(access(ep_format("%s/cut", folder), F_OK), 0, "it was not cut");
+    cr_expect_neq(run.status, SPROV_OK);
+    cr_expect(run.error.flags & SPROV_ERROR_RETRYABLE, "%s", run.error.message);
+    cr_expect_str_eq(ep_ask(box.sandbox, "grep -lsa 'sleep.345[6]' /proc/[0-9]*/cmdline | wc -l"),
+                     "0", "after %s: %s", run.error.reason, run.error.message);
     end_box(&box);
 }
 

@@ -67,6 +67,22 @@ Test(states, L18_of_a_sandbox_that_restarts_again_and_again_are_told)
     ep_destroy(&box);
 }
 
+Test(states, of_a_sandbox_that_restarts_once_it_is_started_are_told)
+{
+    const char *id = ep_new_id();
+    char *body = ep_format("{\"Image\":\"%s\",\"Cmd\":[\"sh\",\"-c\",\"exit 3\"],"
+                           "\"HostConfig\":{\"RestartPolicy\":{\"Name\":\"always\"}},\"Labels\":{"
+                           "\"mastra.sandbox\":\"true\",\"mastra.sandbox.id\":\"%s\"}}",
+                           EP_DEBIAN, id);
+    cr_assert_eq(ep_engine("POST", "/containers/create", body, NULL), 201);
+    EpBox box = {.provider = ep_open(), .id = id};
+    box.sandbox = ep_create(box.provider, id, NULL);
+    sprov_error error = SPROV_INIT(sprov_error);
+    cr_expect_eq(ep_api()->start(box.sandbox, NULL, NULL, &error), SPROV_E_NOT_READY);
+    cr_expect_str_eq(error.reason, "restarting", "%s", error.message);
+    ep_destroy(&box);
+}
+
 /* ---------------------------------------------------------------------- made by nobody here */
 
 Test(states, L23_a_handle_that_never_started_destroys_and_stops_what_has_its_id)

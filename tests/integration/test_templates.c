@@ -15,8 +15,8 @@ static DkrClient *connect_engine(void)
 {
     g_autoptr(GError) error = NULL;
     DkrEndpoint *endpoint = NULL;
-    cr_assert(dkr_endpoint_choose(&(DkrWish){0}, g_getenv, &endpoint, &error), "%s",
-              error ? error->message : "");
+    cr_assert(dkr_endpoint_choose(&(DkrWish){0}, (const char *const *)environ, &endpoint, &error),
+              "%s", error ? error->message : "");
     return dkr_client_new(endpoint, "sprov-tests", NULL);
 }
 

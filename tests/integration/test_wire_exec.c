@@ -289,6 +289,35 @@ static char *engine_says(const char *text)
     return base64;
 }
 
+#define NEVER_RAN INSPECT ",'do':'rewrite','body':'{`Running`:false,`ExitCode`:126,`Pid`:0}'"
+
+/* What stands between is the supervisor's way to be reached, by stream. */
+Test(wire_exec, of_a_supervisor_whose_relay_did_not_start_the_engine_s_words_are_told)
+{
+    static const struct {
+        const char *says;
+        sprov_status status;
+        const char *told;
+    } rows[] = {
+        {CUT, SPROV_E_EXHAUSTED, "no process could be started in the sandbox"},
+        {"OCI runtime exec failed: it is Tuesday: unknown\r\n", SPROV_E_IO,
+         "could not be reached: the engine says: OCI runtime exec failed: it is Tuesday: unknown"},
+    };
+    EpBox box = px_box("\"transport\":\"stream\"");
+    ep_start(box.sandbox);
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *base64 = engine_says(rows[i].says);
+        px_set("[{" START ",'do':'answer','status':101,'body':{'base64':'%s'}},{" NEVER_RAN "}]",
+               base64);
+        EpRun run = px_run(&box, 20000, "echo x");
+        px_is_error(run.status, &run.error, rows[i].status, rows[i].told);
+        cr_expect_eq(run.out.size, 0);
+    }
+    px_clear();
+    cr_expect_eq(px_run(&box, 20000, "echo x").status, SPROV_OK);
+    px_destroy(&box);
+}
+
 /* So often the runtime gives up before the command runs. */
 static void cut_starts(int times)
 {

@@ -20,7 +20,7 @@ static const struct {
      "capDrop[0] \"NOPE\""},
     {"\"capDrop\":[\"NOP\",\"cap_nope\"]", "invalid CapDrop: unknown capability: \"CAP_NOPE\"",
      "capDrop[1] \"cap_nope\""},
-    {"\"capDrop\":[\"NOPE\"],\"capAdd\":[\"NET_ADMIN\",\"NOPE\"]",
+    {"\"capDrop\":[\"NOPE_NOT\"],\"capAdd\":[\"NET_ADMIN\",\"NOPE\"]",
      "invalid CapAdd: unknown capability: \"CAP_NOPE\"", "capAdd[1] \"NOPE\""},
     {"\"capAdd\":[\"SYS_ADMIN\"]",
      RUNC_20 "unable to start container process: unable to apply caps: operation not permitted",
@@ -55,14 +55,22 @@ static const struct {
      "create bad name!: \"bad name!\" includes invalid characters for a local volume name, only "
      "\"[a-zA-Z0-9][a-zA-Z0-9_.-]\" are allowed.",
      "volumes[\"bad name!\"] \"/x\""},
+    {"\"volumes\":{\"x\":\"/a\"}",
+     "create x: volume name is too short, names should be at least two alphanumeric characters",
+     "volumes[\"x\"] \"/a\""},
+    {"\"volumes\":{\"xy\":\"/a\"},\"mounts\":[{\"type\":\"volume\",\"source\":\"x\","
+     "\"target\":\"/b\"}]",
+     "create x: volume name is too short, names should be at least two alphanumeric characters",
+     "mounts[0].source \"x\""},
     {"\"mounts\":[{\"type\":\"volume\",\"source\":\"bad name!\",\"target\":\"/x\"}]",
      "create bad name!: \"bad name!\" includes invalid characters for a local volume name",
      "mounts[0].source \"bad name!\""},
     {"\"volumes\":{\"/tmp\":\"/x:bogus\"}", "invalid mode: bogus",
      "volumes[\"/tmp\"] \"/x:bogus\""},
     {"\"volumes\":{\"/tmp\":\"/proc/sys\"}",
-     RUNC_26 INIT "error mounting \"/tmp\" to rootfs at \"/proc/sys\": create mount destination for "
-                  "/proc mount: check proc-safety of /proc mount: \"/data/proc\" cannot be mounted",
+     RUNC_26 INIT
+     "error mounting \"/tmp\" to rootfs at \"/proc/sys\": create mount destination for "
+     "/proc mount: check proc-safety of /proc mount: \"/data/proc\" cannot be mounted",
      "volumes[\"/tmp\"] \"/proc/sys\""},
     {"\"mounts\":[{\"type\":\"bind\",\"source\":\"/tmp\",\"target\":\"/proc/x\"}]",
      RUNC_20 INIT "error mounting \"/tmp\" to rootfs at \"/proc/x\": cannot be mounted because it "

@@ -15,7 +15,8 @@ static void start(const char *script, int *fd, SprChild **child)
 {
     const char *argv[] = {"sh", "-c", script, NULL};
     g_autoptr(GError) error = NULL;
-    cr_assert(spr_child_talk(argv, fd, child, &error), "%s", error ? error->message : "");
+    cr_assert(spr_child_talk(argv, (const char *const *)environ, fd, child, &error), "%s",
+              error ? error->message : "");
 }
 
 /* All that comes until the end. */
@@ -78,9 +79,29 @@ Test(child, that_does_not_exist_is_named)
     g_autoptr(GError) error = NULL;
     SprChild *child = NULL;
     int fd = -1;
-    cr_assert_not(spr_child_talk(argv, &fd, &child, &error));
+    cr_assert_not(spr_child_talk(argv, (const char *const *)environ, &fd, &child, &error));
     cr_expect(spr_error_is(error, SPR_E_UNAVAILABLE, "no-program"));
     cr_expect(strstr(error->message, "sprov-no-such-program"), "%s", error->message);
+}
+
+/* The process's own may be another by now. */
+Test(child, is_looked_up_and_started_in_the_environment_that_is_given, .timeout = 60)
+{
+    const char *argv[] = {"sprov-test-child", NULL};
+    g_autofree char *folder = g_dir_make_tmp("sprov-child-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(folder, argv[0], NULL);
+    g_autofree char *path = g_strdup_printf("PATH=/nonexistent:%s", folder);
+    const char *const environment[] = {"GIVEN=1", path, NULL};
+    int fd;
+    g_autoptr(SprChild) child = NULL;
+    cr_assert(g_file_set_contents_full(file, "#!/bin/sh\necho $GIVEN $PATH\n", -1, 0, 0700, NULL));
+    cr_assert(spr_child_talk(argv, environment, &fd, &child, NULL));
+    g_autofree char *text = read_all(fd);
+    g_autofree char *wanted = g_strdup_printf("1 %s\n", path + strlen("PATH="));
+    cr_expect_str_eq(text, wanted);
+    close(fd);
+    unlink(file);
+    rmdir(folder);
 }
 
 /* What the program itself prints: a shell between would have states of its own. */
@@ -88,7 +109,7 @@ static char *ask(const char *const *argv)
 {
     int fd;
     g_autoptr(SprChild) child = NULL;
-    cr_assert(spr_child_talk(argv, &fd, &child, NULL));
+    cr_assert(spr_child_talk(argv, (const char *const *)environ, &fd, &child, NULL));
     char *text = read_all(fd);
     close(fd);
     return text;

@@ -158,29 +158,23 @@ Test(address, has_a_path_as_long_as_a_socket_takes_and_no_longer)
 
 /* ---------------------------------------------------------------------------- choices */
 
-static const char *environment[16]; /* name, value, ..., NULL */
-
-static const char *get(const char *name)
-{
-    for (size_t i = 0; i + 1 < G_N_ELEMENTS(environment) && environment[i]; i += 2) {
-        if (strcmp(environment[i], name) == 0)
-            return environment[i + 1];
-    }
-    return NULL;
-}
+static char *environment[8]; /* "NAME=value", NULL */
 
 static void set(size_t at, const char *name, const char *value)
 {
-    environment[2 * at] = name;
-    environment[2 * at + 1] = value;
+    environment[at] = g_strdup_printf("%s=%s", name, value);
+}
+
+static bool choose_by(const DkrWish *wish, DkrEndpoint **endpoint, GError **error)
+{
+    return dkr_endpoint_choose(wish, (const char *const *)environment, endpoint, error);
 }
 
 static DkrEndpoint *choose(DkrWish wish)
 {
     DkrEndpoint *endpoint = NULL;
     g_autoptr(GError) error = NULL;
-    cr_assert(dkr_endpoint_choose(&wish, get, &endpoint, &error), "%s",
-              error ? error->message : "");
+    cr_assert(choose_by(&wish, &endpoint, &error), "%s", error ? error->message : "");
     return endpoint;
 }
 
@@ -195,7 +189,7 @@ static void refuses(DkrWish wish, const char *in_message)
 {
     DkrEndpoint *endpoint = NULL;
     g_autoptr(GError) error = NULL;
-    cr_assert_not(dkr_endpoint_choose(&wish, get, &endpoint, &error), "no \"%s\"", in_message);
+    cr_assert_not(choose_by(&wish, &endpoint, &error), "no \"%s\"", in_message);
     cr_expect_null(endpoint);
     cr_expect_eq(error->code, SPR_E_INVALID_ARGUMENT);
     cr_expect(strstr(error->message, in_message), "%s", error->message);
@@ -309,7 +303,7 @@ Test(choice, that_is_broken_is_an_error_and_no_fallback)
     refuses((DkrWish){0}, "context \"none\"");
     set(2, "DOCKER_HOST", "gopher://x");
     DkrEndpoint *endpoint = NULL;
-    cr_expect_not(dkr_endpoint_choose(&(DkrWish){0}, get, &endpoint, NULL));
+    cr_expect_not(choose_by(&(DkrWish){0}, &endpoint, NULL));
     refuses((DkrWish){.context = "none"}, "context \"none\"");
     refuses((DkrWish){.context = "../x"}, "no such name");
     set(1, "DOCKER_CONTEXT", "");
@@ -364,6 +358,12 @@ static char *in_folder(const char *name)
     return g_build_filename(folder, name, NULL);
 }
 
+static void refuses_file(DkrWish wish, const char *name, const char *path)
+{
+    g_autofree char *says = g_strdup_printf("%s (%s): ", name, path);
+    refuses(wish, says);
+}
+
 Test(choice, reads_certificates_from_files_and_names_what_it_cannot_use)
 {
     make_certificate("a");
@@ -374,10 +374,12 @@ Test(choice, reads_certificates_from_files_and_names_what_it_cannot_use)
         choose((DkrWish){.host = "far", .ca = cert, .cert = cert, .key = key});
     cr_expect_str_eq(good->address, "https://far:2376");
     refuses((DkrWish){.host = "far", .ca = "/none.pem"}, "config \"ca\": /none.pem");
-    refuses((DkrWish){.host = "far", .ca = junk}, "config \"ca\"");
-    refuses((DkrWish){.host = "far", .cert = cert}, "config \"cert\"");
-    refuses((DkrWish){.host = "far", .key = key}, "config \"key\"");
-    refuses((DkrWish){.host = "far", .cert = cert, .key = junk}, "config \"key\"");
+    refuses_file((DkrWish){.host = "far", .ca = junk}, "config \"ca\"", junk);
+    refuses_file((DkrWish){.host = "far", .cert = cert}, "config \"cert\"", cert);
+    refuses_file((DkrWish){.host = "far", .key = key}, "config \"key\"", key);
+    refuses_file((DkrWish){.host = "far", .cert = junk, .key = key}, "config \"cert\"", junk);
+    refuses_file((DkrWish){.host = "far", .cert = cert, .key = junk}, "config \"key\"", junk);
+    refuses_file((DkrWish){.host = "far", .cert = cert, .key = other}, "config \"key\"", other);
     refuses((DkrWish){.host = "far", .cert = cert, .key = other}, "belongs to another");
     g_autofree char *text = NULL;
     cr_assert(g_file_get_contents(key, &text, NULL, NULL));
@@ -433,6 +435,8 @@ Test(choice, of_a_context_has_its_own_certificates)
     g_autoptr(DkrEndpoint) tls = choose((DkrWish){.context = "far"});
     cr_assert_not_null(tls->tls);
     cr_expect_str_eq(tls->address, "https://far:2376");
+    g_autofree char *broken = put(ca, "junk");
+    refuses_file((DkrWish){.context = "far"}, "ca.pem of the context", broken);
 }
 
 /* --------------------------------------------------------------------------- failures */

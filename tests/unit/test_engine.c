@@ -40,6 +40,27 @@ Test(failure, an_empty_body_still_names_the_status)
     cr_assert_not_null(strstr(error->message, "418"));
 }
 
+/* Else a container that a proxy hides would be taken for one that was removed. */
+Test(failure, a_web_page_is_none_of_the_engine_s_words)
+{
+    static const char page[] = "\r\n<html><head><title>Not\nFound</title></head>\r\n"
+                               "<body><h1>by  policy \xff</h1></body></html>";
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    g_autoptr(GError) missing = NULL, bad_gateway = NULL;
+    cr_assert(dkr_endpoint_parse("tcp://far:80", "DOCKER_HOST", &endpoint, NULL));
+    dkr_failure_set_of(&missing, endpoint, 404, page, strlen(page));
+    cr_expect(spr_error_is(missing, SPR_E_IO, "not-an-engine"), "%s", missing->message);
+    cr_expect_eq(dkr_failure_status(missing), 0);
+    dkr_failure_set_of(&bad_gateway, endpoint, 502, page, strlen(page));
+    cr_expect_eq(dkr_failure_status(bad_gateway), 502);
+    cr_expect(spr_error_extra(bad_gateway)->flags & SPR_ERROR_RETRYABLE);
+    cr_expect_str_eq(
+        bad_gateway->message,
+        "tcp://far:80 answered with status 502 and a web page "
+        "(\"Not Found by policy \xef\xbf\xbd\"): look at what stands before the engine "
+        "there, if one does");
+}
+
 Test(failure, an_engine_that_is_not_there_is_named_with_the_way_out)
 {
     g_autoptr(DkrEndpoint) endpoint = NULL;
@@ -50,6 +71,18 @@ Test(failure, an_engine_that_is_not_there_is_named_with_the_way_out)
     cr_assert_not_null(strstr(error->message, "/run/x.sock"));
     cr_assert_not_null(strstr(error->message, "DOCKER_HOST"));
     cr_assert_eq(dkr_failure_status(error), 0, "errno is no status");
+}
+
+/* An ssh that ended with words before any answer may have passed the request on. */
+Test(failure, an_engine_that_was_not_reached_has_done_nothing_unless_nobody_can_tell)
+{
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    g_autoptr(GError) refused = NULL, unknown = NULL;
+    cr_assert(dkr_endpoint_parse("ssh://far", "DOCKER_HOST", &endpoint, NULL));
+    dkr_failure_unreachable(&refused, endpoint, ECONNRESET, "Permission denied");
+    dkr_failure_unreachable(&unknown, endpoint, 0, "Connection to far closed by remote host.");
+    cr_expect_not(dkr_failure_is_in_doubt(refused));
+    cr_expect(dkr_failure_is_in_doubt(unknown));
 }
 
 /* ---------------------------------------------------------------------------- demux */
@@ -209,19 +242,19 @@ Test(about, an_engine_is_told_with_its_version_and_those_of_what_it_uses)
         "{\"Version\":\"26.1.5\",\"Os\":\"linux\",\"Arch\":\"amd64\",\"KernelVersion\":\"6.1\","
         "\"Components\":[{\"Name\":\"Engine\",\"Version\":\"26.1.5\"},"
         "{\"Name\":\"containerd\",\"Version\":\"1.7\"},{\"Name\":\"runc\",\"Version\":\"1.1\"}]}");
-    json_auto_t *wanted = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "name",
-                                    "docker", "version", "26.1.5", "apiVersion", "1.41", "os",
-                                    "linux", "architecture", "amd64", "kernel", "6.1",
-                                    "components", "containerd", "1.7", "runc", "1.1");
+    json_auto_t *wanted =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:s}}", "name", "docker", "version",
+                  "26.1.5", "apiVersion", "1.41", "os", "linux", "architecture", "amd64", "kernel",
+                  "6.1", "components", "containerd", "1.7", "runc", "1.1");
     cr_assert(json_equal(told, wanted));
 }
 
 Test(about, an_engine_that_tells_little_or_nonsense_is_told_all_the_same)
 {
-    static const char *const answers[] = {
-        "{}", "{\"Version\":\"\",\"Components\":{}}",
-        ("{\"Version\":5,"
-         "\"Components\":[7,{\"Name\":\"\",\"Version\":\"1\"},{\"Version\":\"1\"},{\"Name\":\"x\"}]}")};
+    static const char *const answers[] = {"{}", "{\"Version\":\"\",\"Components\":{}}",
+                                          ("{\"Version\":5,"
+                                           "\"Components\":[7,{\"Name\":\"\",\"Version\":\"1\"},{"
+                                           "\"Version\":\"1\"},{\"Name\":\"x\"}]}")};
     json_auto_t *wanted =
         json_pack("{s:s, s:s, s:s}", "name", "docker", "version", "unknown", "apiVersion", "1.41");
     for (size_t i = 0; i < G_N_ELEMENTS(answers); i++) {

@@ -290,6 +290,39 @@ Test(options, no_target_is_used_twice)
     cr_expect_eq(o->mounts.count, 2);
 }
 
+Test(options, no_question_has_two_answers)
+{
+    static const struct {
+        const char *json, *reason, *message;
+    } refusals[] = {
+        {"{\"capDrop\":[\"KILL\",\"net_raw\"],\"capAdd\":[\"CHOWN\",\"CAP_NET_RAW\"]}",
+         "mutually-exclusive",
+         "capDrop[1]: \"net_raw\" is in capAdd, too, and the sandbox would have it; leave one of "
+         "them out"},
+        {"{\"capAdd\":[\"all\"],\"capDrop\":[\"ALL\"]}", "mutually-exclusive",
+         "capDrop[0]: \"ALL\" is in capAdd, too, and the sandbox would have it; leave one of them "
+         "out"},
+        {"{\"securityOpt\":[\"no-new-privileges\",\"no-new-privileges:false\"]}", "duplicate",
+         "securityOpt[1]: securityOpt[0] says already what \"no-new-privileges\" is; leave one of "
+         "them out"},
+        {"{\"securityOpt\":[\"seccomp={}\",\"label=user:x\",\"label=role:y\","
+         "\"seccomp=unconfined\"]}",
+         "duplicate",
+         "securityOpt[3]: securityOpt[0] says already what \"seccomp\" is; leave one of them out"},
+        {"{\"ulimits\":[{\"name\":\"nofile\",\"soft\":1,\"hard\":2},{\"name\":\"NOFILE\","
+         "\"soft\":1,\"hard\":1}]}",
+         "duplicate",
+         "ulimits[1].name: ulimits[0] is of \"nofile\" already; leave one of them out"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(refusals); i++)
+        expect_refused(refusals[i].json, SPR_E_INVALID_ARGUMENT, refusals[i].reason,
+                       refusals[i].message);
+    g_autoptr(DkrSandboxOptions) o =
+        parse("{\"capDrop\":[\"ALL\"],\"capAdd\":[\"NET_RAW\"],"
+              "\"securityOpt\":[\"label=user:x\",\"label=role:y\",\"no-new-privileges\"]}");
+    cr_expect_str_eq(o->cap_drop[0], "ALL");
+}
+
 Test(options, reserved_labels_are_refused)
 {
     static const char *const reserved[] = {"mastra.sandbox", "mastra.sandbox.id", "sprov.owner"};

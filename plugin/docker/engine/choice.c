@@ -13,7 +13,7 @@
 
 typedef struct {
     const DkrWish *wish;
-    DkrEnvironment environment;
+    char **environment;
     DkrEndpoint *endpoint;
     DkrContextEndpoint *context; /* where the endpoint came from one */
 } Choice;
@@ -29,8 +29,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Choice, choice_clear)
 /* Empty is as good as not set. */
 static const char *variable(const Choice *choice, const char *name)
 {
-    const char *value = choice->environment(name);
-    return value && *value ? value : NULL;
+    const char *value = g_environ_getenv(choice->environment, name);
+    return value && *value && !choice->wish->ignores_environment ? value : NULL;
 }
 
 static bool fail_wish(const char *key, const char *why, GError **error)
@@ -44,9 +44,9 @@ static bool fail_wish(const char *key, const char *why, GError **error)
 static char *docker_folder(const Choice *choice)
 {
     const char *folder = variable(choice, "DOCKER_CONFIG");
-    const char *home = variable(choice, "HOME");
+    const char *home = g_environ_getenv(choice->environment, "HOME");
     return folder ? g_strdup(folder)
-                  : g_build_filename(home ? home : g_get_home_dir(), ".docker", NULL);
+                  : g_build_filename(home && *home ? home : g_get_home_dir(), ".docker", NULL);
 }
 
 static bool is_default_context(const char *name)
@@ -319,16 +319,18 @@ static bool finish(Choice *choice, GError **error)
     if (endpoint->via == DKR_VIA_TCP && endpoint->port == 0)
         endpoint->port = endpoint->tls ? TLS_PORT : PLAIN_PORT;
     dkr_endpoint_name(endpoint);
+    if (endpoint->via == DKR_VIA_SSH)
+        endpoint->environment = g_strdupv(choice->environment);
     endpoint->ssh_config = g_strdup(wish->ssh_config);
     endpoint->headers = g_strdupv((char **)wish->headers);
     endpoint->limit_ms = wish->timeout_ms;
     return take_version(choice, error);
 }
 
-bool dkr_endpoint_choose(const DkrWish *wish, DkrEnvironment environment,
+bool dkr_endpoint_choose(const DkrWish *wish, const char *const *environment,
                          DkrEndpoint **ret_endpoint, GError **error)
 {
-    g_auto(Choice) choice = {.wish = wish, .environment = environment};
+    g_auto(Choice) choice = {.wish = wish, .environment = (char **)environment};
     if (!take_wish(&choice, error))
         return false;
     if (!choice.endpoint && !wish->context && !take_environment(&choice, error))

@@ -1,7 +1,6 @@
 /*
  * Which engine is meant: configuration before environment before context before default. A choice
- * that is broken is an error, never a reason to look further. Called in open(); reads files, never
- * connects.
+ * that is broken is an error, never a reason to look further. Reads files, never connects.
  */
 #pragma once
 
@@ -21,10 +20,9 @@ typedef struct {
     const char *version;        /* "1.43", "v1.43" */
     const char *const *headers; /* NULL-terminated "Name: value" */
     gint64 timeout_ms;
+    bool ignores_environment; /* it chooses nothing, and is what ssh is started with all the same */
 } DkrWish;
 
-/* A variable of the environment by its name, or NULL. */
-typedef const char *(*DkrEnvironment)(const char *name);
-
-bool dkr_endpoint_choose(const DkrWish *wish, DkrEnvironment environment,
+/* environment is "NAME=value", NULL-terminated: the process's when the provider was opened. */
+bool dkr_endpoint_choose(const DkrWish *wish, const char *const *environment,
                          DkrEndpoint **ret_endpoint, GError **error);

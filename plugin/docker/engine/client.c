@@ -202,9 +202,11 @@ static bool step(DkrReply *reply, const SprWait *wait, GError **error)
     return true;
 }
 
-/* What libcurl cannot send again it calls so. */
-static const char *text_of(CURLcode result)
+/* What libcurl cannot send again it calls so. An ssh knows better. */
+static const char *text_of(const DkrLane *lane, CURLcode result)
 {
+    if (lane->complaint)
+        return lane->complaint;
     return result == CURLE_SEND_FAIL_REWIND ? "it was closed" : curl_easy_strerror(result);
 }
 
@@ -218,11 +220,12 @@ static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
     }
     if (reply->head_size == 0)
         dkr_lanes_note_refused(&reply->client->lanes);
-    if (!dkr_lane_check(reply->lane, reply->result, reply->head_size > 0, error))
+    if (!dkr_lane_check(reply->lane, reply->result, error))
         return false;
     spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %.*s: %s",
              reply->client->endpoint->address, reply->request.method,
-             (int)strcspn(reply->request.path, "?"), reply->request.path, text_of(reply->result));
+             (int)strcspn(reply->request.path, "?"), reply->request.path,
+             text_of(reply->lane, reply->result));
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }

@@ -1,8 +1,10 @@
 #include "engine/client_own.h"
 
 #include "base/error.h"
+#include "engine/failure.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define JSON_MOST (32u << 20)
 #define PONG_MOST (64u << 10)
@@ -47,13 +49,39 @@ void dkr_client_note_answer(DkrClient *client)
     note_silence(client, 0);
 }
 
-static bool ping_for_version(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)
+static bool fail_no_engine(const DkrClient *client, int status, GError **error)
+{
+    return spr_fail(error, SPR_E_IO, "not-an-engine",
+                    "what answers at %s is no Docker engine (status %d to GET /_ping): look at its "
+                    "host, port and path",
+                    client->endpoint->address, status);
+}
+
+/* A web server of another kind has no such page, or one of its own for everything. */
+static bool ping(DkrClient *client, const SprWait *wait, DkrReply **ret_reply, GError **error)
 {
     DkrRequest request = {.method = "GET", .path = "/_ping", .unversioned = true};
     g_autoptr(DkrReply) reply = NULL;
     g_autoptr(GByteArray) body = g_byte_array_new();
-    if (!dkr_client_open_versioned(client, &request, 0, wait, &reply, error) ||
-        !gather(reply, &request, PONG_MOST, wait, body, error))
+    g_autoptr(GError) why = NULL;
+    if (!dkr_client_open_versioned(client, &request, 0, wait, &reply, &why) ||
+        !gather(reply, &request, PONG_MOST, wait, body, &why)) {
+        if (dkr_failure_status(why) == 404 || spr_error_is(why, SPR_E_IO, "not-an-engine"))
+            return fail_no_engine(client, 404, error);
+        g_propagate_error(error, g_steal_pointer(&why));
+        return false;
+    }
+    bool is_pong = body->len >= 2 && memcmp(body->data, "OK", 2) == 0;
+    if (!is_pong && !dkr_reply_header(reply, "api-version"))
+        return fail_no_engine(client, dkr_reply_status(reply), error);
+    *ret_reply = g_steal_pointer(&reply);
+    return true;
+}
+
+static bool ping_for_version(DkrClient *client, const SprWait *wait, int *ret_minor, GError **error)
+{
+    g_autoptr(DkrReply) reply = NULL;
+    if (!ping(client, wait, &reply, error))
         return false;
     const char *version = dkr_reply_header(reply, "api-version");
     int major = 1, minor = DKR_API_OLDEST;

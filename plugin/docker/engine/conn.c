@@ -167,7 +167,7 @@ bool dkr_conn_fail(DkrConn *conn, int errno_value, GError **error)
     const char *address = conn->endpoint->address;
     g_autofree char *complaint = complaint_of(conn);
     if (complaint && !g_atomic_int_get(&conn->heard))
-        return dkr_failure_unreachable(error, conn->endpoint, 0, complaint);
+        return dkr_failure_unreachable(error, conn->endpoint, errno_value, complaint);
     if (complaint)
         spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke: %s", address,
                  complaint);
@@ -252,12 +252,13 @@ bool dkr_conn_read(DkrConn *conn, void *buffer, gsize capacity, gsize *ret_size,
             return false;
     } else {
         gssize n = recv(conn->dial.fd, buffer, capacity, 0);
+        int why = n < 0 ? errno : 0;
         *ret_size = n > 0 ? (gsize)n : 0;
-        *ret_end = n == 0 || (n < 0 && is_end_of_ssh(conn, errno));
+        *ret_end = n == 0 || is_end_of_ssh(conn, why);
         if (*ret_end && was_cut(conn))
-            return dkr_conn_fail(conn, 0, error);
-        if (n < 0 && !*ret_end && errno != EAGAIN && errno != EINTR)
-            return dkr_conn_fail(conn, errno, error);
+            return dkr_conn_fail(conn, why, error);
+        if (why && !*ret_end && why != EAGAIN && why != EINTR)
+            return dkr_conn_fail(conn, why, error);
     }
     if (*ret_size > 0)
         note_heard(conn);

@@ -144,10 +144,33 @@ static char **ssh_command(const DkrEndpoint *endpoint)
     return g_strv_builder_end(words);
 }
 
+static bool fail_to_start(const DkrEndpoint *endpoint, const GError *why, GError **error)
+{
+    if (!spr_error_is(why, SPR_E_UNAVAILABLE, "no-program")) {
+        g_propagate_error(error, g_error_copy(why));
+        return false;
+    }
+    return spr_fail(error, SPR_E_UNAVAILABLE, "no-program",
+                    "no engine at %s (%s): install OpenSSH's client", endpoint->address,
+                    why->message);
+}
+
+static bool start_ssh(const DkrEndpoint *endpoint, int fd, SprChild **ret_child, GError **error)
+{
+    g_auto(GStrv) argv = ssh_command(endpoint);
+    g_autoptr(GError) why = NULL;
+    return spr_child_start((const char *const *)argv, (const char *const *)endpoint->environment,
+                           fd, ret_child, &why) ||
+           fail_to_start(endpoint, why, error);
+}
+
 static bool dial_ssh(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
 {
     g_auto(GStrv) argv = ssh_command(endpoint);
-    return spr_child_talk((const char *const *)argv, &dial->fd, &dial->child, error);
+    g_autoptr(GError) why = NULL;
+    return spr_child_talk((const char *const *)argv, (const char *const *)endpoint->environment,
+                          &dial->fd, &dial->child, &why) ||
+           fail_to_start(endpoint, why, error);
 }
 
 static bool dial_by(const DkrEndpoint *endpoint, const SprWait *wait, DkrDial *dial, GError **error)
@@ -287,8 +310,7 @@ bool dkr_dial_settle(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
         bool ok = true;
         if (is_other_end(dial->fd, fd)) {
             keep_alive(fd); /* and no delay, which the child keeps */
-            g_auto(GStrv) argv = ssh_command(endpoint);
-            ok = spr_child_start((const char *const *)argv, fd, &dial->child, error);
+            ok = start_ssh(endpoint, fd, &dial->child, error);
             close(dial->listener);
             dial->listener = -1;
         }
@@ -302,6 +324,7 @@ bool dkr_dial_settle(const DkrEndpoint *endpoint, DkrDial *dial, GError **error)
 void dkr_dial_heard(DkrDial *dial)
 {
     spr_gate_leave(&dial->login);
+    dial->heard = true;
 }
 
 /* A child that the host forked may hold the descriptor, too. */

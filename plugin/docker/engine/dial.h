@@ -17,6 +17,7 @@ typedef struct {
     int listener;    /* ssh, until it is started: fd will be connected to it; else -1 */
     SprChild *child; /* ssh; else NULL */
     SprPass *login;  /* ssh, until it is known to have got through; else NULL */
+    bool heard;      /* something came */
 } DkrDial;
 
 #define DKR_DIAL_NONE                                                                              \

@@ -242,6 +242,7 @@ void dkr_endpoint_free(DkrEndpoint *endpoint)
     g_free(endpoint->address);
     g_free(endpoint->origin);
     dkr_tls_free(endpoint->tls);
+    g_strfreev(endpoint->environment);
     g_free(endpoint->ssh_config);
     g_strfreev(endpoint->headers);
     for (gsize i = 0; i < G_N_ELEMENTS(endpoint->logins); i++)

@@ -35,6 +35,7 @@ typedef struct {
     char *origin;  /* what chose it: "config \"host\"", "DOCKER_HOST", "default" */
 
     DkrTls *tls;        /* NULL: none */
+    char **environment; /* what ssh is started with */
     char *ssh_config;   /* a configuration file for ssh, or NULL for its own */
     char **headers;     /* "Name: value" on every request, or NULL */
     int api_minor;      /* NN of an API 1.NN that was chosen; 0: ask the engine */

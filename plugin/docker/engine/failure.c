@@ -35,9 +35,8 @@ static char *text_of(const void *body, gsize size)
     return g_strstrip(text);
 }
 
-bool dkr_failure_set(GError **error, int status, const void *body, gsize size)
+static bool fail_by(GError **error, int status, const char *message)
 {
-    g_autofree char *text = text_of(body, size);
     SprErrorCode code = SPR_E_INTERNAL;
     const char *reason = "engine-error";
     for (gsize i = 0; i < G_N_ELEMENTS(rules); i++) {
@@ -46,14 +45,20 @@ bool dkr_failure_set(GError **error, int status, const void *body, gsize size)
             reason = rules[i].reason;
         }
     }
-    if (*text)
-        spr_fail(error, code, reason, "the engine says: %s", text);
-    else
-        spr_fail(error, code, reason, "the engine answered with status %d and no text", status);
+    spr_fail(error, code, reason, "%s", message);
     spr_error_set_native(error, status);
     if (status >= 500)
         spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
+}
+
+bool dkr_failure_set(GError **error, int status, const void *body, gsize size)
+{
+    g_autofree char *text = text_of(body, size);
+    g_autofree char *message =
+        *text ? g_strdup_printf("the engine says: %s", text)
+              : g_strdup_printf("the engine answered with status %d and no text", status);
+    return fail_by(error, status, message);
 }
 
 /* What to try by hand, as it would be typed. */
@@ -139,15 +144,62 @@ static bool wants_tls(int status, const void *body, gsize size)
     return false;
 }
 
-bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
-                        gsize size)
+/* No engine writes one: a web server before it does, or in its place. */
+static bool is_web_page(const char *body, gsize size)
 {
-    if (endpoint->tls || !wants_tls(status, body, size))
-        return dkr_failure_set(error, status, body, size);
+    gsize blank = 0;
+    while (blank < size && g_ascii_isspace(body[blank]))
+        blank++;
+    return blank < size && body[blank] == '<';
+}
+
+/* What a reader of the page sees of its beginning, in one line. */
+static char *words_of(const char *page, gsize size)
+{
+    g_autoptr(GString) words = g_string_new(NULL);
+    bool in_tag = false, is_apart = false;
+    for (gsize i = 0; i < MIN(size, TEXT_MOST); i++) {
+        bool shows = !in_tag && page[i] != '<' && !g_ascii_isspace(page[i]);
+        if (shows && is_apart && words->len > 0)
+            g_string_append_c(words, ' ');
+        if (shows)
+            g_string_append_c(words, page[i]);
+        is_apart = !shows;
+        in_tag = page[i] == '<' || (in_tag && page[i] != '>');
+    }
+    return g_utf8_make_valid(words->str, (gssize)words->len);
+}
+
+/* What it does not find says nothing about what the engine has. */
+static bool fail_web_page(GError **error, const DkrEndpoint *endpoint, int status, const char *page,
+                          gsize size)
+{
+    g_autofree char *words = words_of(page, size);
+    g_autofree char *message =
+        g_strdup_printf("%s answered with status %d and a web page (\"%s\"): look at what stands "
+                        "before the engine there, if one does",
+                        endpoint->address, status, words);
+    if (status == 404)
+        return spr_fail(error, SPR_E_IO, "not-an-engine", "%s", message);
+    return fail_by(error, status, message);
+}
+
+static bool fail_wants_tls(GError **error, const DkrEndpoint *endpoint)
+{
     return spr_fail(error, SPR_E_UNAVAILABLE, "wants-tls",
                     "%s wants HTTPS: say https://, or name \"ca\", \"cert\" and \"key\", or set "
                     "DOCKER_TLS_VERIFY and DOCKER_CERT_PATH",
                     endpoint->address);
+}
+
+bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
+                        gsize size)
+{
+    if (!endpoint->tls && wants_tls(status, body, size))
+        return fail_wants_tls(error, endpoint);
+    if (is_web_page(body, size))
+        return fail_web_page(error, endpoint, status, body, size);
+    return dkr_failure_set(error, status, body, size);
 }
 
 bool dkr_failure_says_ended(const char *text)
@@ -171,7 +223,9 @@ int dkr_failure_status(const GError *error)
 
 bool dkr_failure_is_in_doubt(const GError *error)
 {
+    bool came_through = spr_error_is(error, SPR_E_UNAVAILABLE, "engine-unreachable") &&
+                        spr_error_extra(error)->native == 0;
     return dkr_failure_status(error) == 0 &&
-           (error->code == SPR_E_IO || error->code == SPR_E_TIMEOUT ||
+           (came_through || error->code == SPR_E_IO || error->code == SPR_E_TIMEOUT ||
             error->code == SPR_E_CANCELLED || spr_error_is(error, SPR_E_NOT_READY, "gone"));
 }

@@ -9,11 +9,12 @@
 /* Always false; body is JSON {"message"} or plain text of any kind. */
 bool dkr_failure_set(GError **error, int status, const void *body, gsize size);
 
-/* The same of a known engine: that it wants TLS is an address that is wrong. */
+/* The same of a known engine: that it wants TLS, or has web pages, is an address that is wrong. */
 bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
                         gsize size);
 
-/* Always false; the connection could not be made: text, or else errno_value, says why. */
+/* Always false; the connection could not be made: text, or else errno_value, says why. Without an
+ * errno_value nobody knows whether the request came through. */
 bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int errno_value,
                              const char *text);
 

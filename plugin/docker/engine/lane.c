@@ -151,6 +151,7 @@ static int close_socket(void *ctx, curl_socket_t fd)
         g_mutex_unlock(&lane->lock);
         g_free(lane->complaint);
         lane->complaint = dial.child ? spr_child_complaint(dial.child) : NULL;
+        lane->got_through = dial.heard;
         dkr_dial_close(&dial);
         return 0;
     }
@@ -246,7 +247,7 @@ static bool fail_slow(const DkrLane *lane, GError **error)
     return dkr_failure_unreachable(error, lane->endpoint, ETIMEDOUT, NULL);
 }
 
-bool dkr_lane_check(DkrLane *lane, CURLcode result, bool any_answer, GError **error)
+bool dkr_lane_check(DkrLane *lane, CURLcode result, GError **error)
 {
     if (lane->dial_error) {
         g_propagate_error(error, g_steal_pointer(&lane->dial_error));
@@ -261,7 +262,7 @@ bool dkr_lane_check(DkrLane *lane, CURLcode result, bool any_answer, GError **er
     }
     if (result == CURLE_OPERATION_TIMEDOUT)
         return fail_slow(lane, error);
-    if (lane->complaint && !any_answer)
+    if (lane->complaint && !lane->got_through)
         return dkr_failure_unreachable(error, lane->endpoint, 0, lane->complaint);
     if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_WEIRD_SERVER_REPLY)
         return dkr_failure_no_http(error, lane->endpoint);

@@ -26,6 +26,7 @@ typedef struct {
     GArray *dials;      /* of DkrDial: lent to libcurl, one as a rule; changed under the lock */
     GError *dial_error; /* why there is no connection */
     char *complaint;    /* of an ssh that ended */
+    bool got_through;   /* that ssh: something came from it */
     char tls_text[CURL_ERROR_SIZE];
     bool shakes_hands; /* or did so: a connection was there before */
     bool urgent;
@@ -73,4 +74,4 @@ bool dkr_lane_perform(DkrLane *lane, GError **error);
 
 /* False always when the transfer of this lane failed for want of a connection, or for its TLS, with
  * the error of that; else true. */
-bool dkr_lane_check(DkrLane *lane, CURLcode result, bool any_answer, GError **error);
+bool dkr_lane_check(DkrLane *lane, CURLcode result, GError **error);

@@ -5,6 +5,7 @@
 #include "base/thread.h"
 #include "engine/failure.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -71,7 +72,8 @@ bool dkr_resolve(const DkrEndpoint *endpoint, const SprWait *wait, DkrAddresses 
     if (addresses->code != 0 && !look_up_aside(addresses, wait, error))
         return false;
     if (addresses->code != 0)
-        return dkr_failure_unreachable(error, endpoint, 0, gai_strerror(addresses->code));
+        return dkr_failure_unreachable(error, endpoint, EHOSTUNREACH,
+                                       gai_strerror(addresses->code));
     *ret_addresses = g_steal_pointer(&addresses);
     return true;
 }

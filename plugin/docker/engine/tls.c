@@ -52,9 +52,13 @@ char *dkr_tls_take_text(void)
 
 /* -------------------------------------------------------------------------- loading */
 
-static bool fail_credentials(const char *name, const char *why, GError **error)
+/* value is the path or text that name stands for, NULL where why names it. */
+static bool fail_credentials(const char *name, const char *value, const char *why, GError **error)
 {
     ERR_clear_error();
+    if (value && !strstr(value, PEM_MARK))
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "tls-credentials", "%s (%s): %s", name,
+                        value, why);
     return spr_fail(error, SPR_E_INVALID_ARGUMENT, "tls-credentials", "%s: %s", name, why);
 }
 
@@ -68,7 +72,7 @@ static bool read_pem(const char *value, const char *name, char **ret_text, gsize
         return true;
     }
     if (!spr_file_read(value, FILE_MOST, ret_text, ret_size, &why))
-        return fail_credentials(name, why->message, error);
+        return fail_credentials(name, NULL, why->message, error);
     return true;
 }
 
@@ -97,7 +101,7 @@ static bool load_certificates(const char *value, const char *name, STACK_OF(X509
     *ret = read_certificates(bio);
     BIO_free(bio);
     spr_file_wipe_free(text, size);
-    return *ret || fail_credentials(name, "holds no certificate in PEM form", error);
+    return *ret || fail_credentials(name, value, "holds no certificate in PEM form", error);
 }
 
 static bool load_roots(DkrTls *tls, const DkrTlsSource *source, GError **error)
@@ -127,8 +131,8 @@ static bool take_key(DkrTls *tls, const DkrTlsSource *source, const char *text, 
     tls->key = PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL);
     BIO_free(bio);
     return tls->key ||
-           fail_credentials(source->key_name, "holds no private key in PEM form without a password",
-                            error);
+           fail_credentials(source->key_name, source->key_text ? NULL : source->key,
+                            "holds no private key in PEM form without a password", error);
 }
 
 static bool load_key(DkrTls *tls, const DkrTlsSource *source, GError **error)
@@ -138,7 +142,7 @@ static bool load_key(DkrTls *tls, const DkrTlsSource *source, GError **error)
     if (source->key_text)
         return take_key(tls, source, source->key_text, strlen(source->key_text), error);
     if (strstr(source->key, PEM_MARK))
-        return fail_credentials(source->key_name,
+        return fail_credentials(source->key_name, NULL,
                                 "a private key does not belong here: give the path of its file",
                                 error);
     if (!read_pem(source->key, source->key_name, &text, &size, error))
@@ -160,9 +164,10 @@ static bool load_client(DkrTls *tls, const DkrTlsSource *source, GError **error)
     if (!source->cert && !has_key)
         return true;
     if (!source->cert)
-        return fail_credentials(source->key_name, "its certificate is missing", error);
+        return fail_credentials(source->key_name, source->key, "its certificate is missing", error);
     if (!has_key)
-        return fail_credentials(source->cert_name, "its private key is missing", error);
+        return fail_credentials(source->cert_name, source->cert, "its private key is missing",
+                                error);
     if (!load_certificates(source->cert, source->cert_name, &tls->chain, error) ||
         !load_key(tls, source, error))
         return false;
@@ -170,7 +175,8 @@ static bool load_client(DkrTls *tls, const DkrTlsSource *source, GError **error)
                                  shown(source->key, source->key_name));
     tls->cert = sk_X509_shift(tls->chain);
     if (!X509_check_private_key(tls->cert, tls->key))
-        return fail_credentials(source->key_name, "belongs to another certificate", error);
+        return fail_credentials(source->key_name, source->key, "belongs to another certificate",
+                                error);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include "glue/template.h"
 
 #include "base/error.h"
+#include "base/statedir.h"
 #include "base/wipe.h"
 #include "engine/choice.h"
 #include "options/sandbox.h"
@@ -23,11 +24,6 @@ static char *user_agent(const sprov_host *host)
     g_strcanon(name, safe, '-');
     g_strcanon(version, safe, '-');
     return g_strdup_printf("sprov/" SPROV_VERSION " (%s/%s)", name, version);
-}
-
-static const char *no_environment(const char *name)
-{
-    return NULL;
 }
 
 static char **header_lines(const DkrPairs *headers)
@@ -113,21 +109,22 @@ static bool choose(const sprov_provider *provider, const DkrProviderConfig *base
         return false;
     wish.key_text = key ? spr_secret_data(key) : NULL;
     const DkrOptBool *environment = &base->environment;
-    bool reads = !environment->is_set || environment->value;
+    wish.ignores_environment = environment->is_set && !environment->value;
     g_auto(GStrv) lines = header_lines(headers);
     wish.headers = (const char *const *)lines;
-    return dkr_endpoint_choose(&wish, reads ? g_getenv : no_environment, ret, error);
+    return dkr_endpoint_choose(&wish, (const char *const *)provider->environment, ret, error);
 }
 
 /* Takes endpoint over. */
 static DkrContext *connect_to(const sprov_provider *provider, const SprLog *log,
                               const char *runtime_dir, DkrEndpoint *endpoint)
 {
+    g_autofree char *directory = spr_state_directory(runtime_dir, provider->environment);
     g_autofree char *agent = user_agent(&provider->host);
     DkrContext *context = g_new0(DkrContext, 1);
     context->log = *log;
     context->version = SPROV_VERSION;
-    context->runtime = dkr_runtime_new(runtime_dir, endpoint->address);
+    context->runtime = dkr_runtime_new(directory, endpoint->address);
     context->whole = dkr_whole_new();
     context->client = dkr_client_new(endpoint, agent, &context->log);
     return context;

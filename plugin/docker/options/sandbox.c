@@ -1,6 +1,7 @@
 #include "options/sandbox.h"
 
 #include "base/error.h"
+#include "options/contradictions.h"
 #include "options/json.h"
 #include "options/mounts.h"
 #include "options/names.h"
@@ -337,7 +338,8 @@ bool dkr_sandbox_options_parse(const char *json, DkrSandboxOptions **ret_options
     g_autoptr(DkrSandboxOptions) options = g_new0(DkrSandboxOptions, 1);
     if (!dkr_json_read_object(object, NULL, option_fields, options, error) ||
         !check_exclusions(options, error) || !check_ports(options, error) ||
-        !check_transport(options, error) || !dkr_mounts_check_targets(options, error))
+        !check_transport(options, error) || !dkr_contradictions_check(options, error) ||
+        !dkr_mounts_check_targets(options, error))
         return false;
     options->given = keys_of(object);
     fill_defaults(options);

@@ -364,6 +364,7 @@ static const struct {
     {"not a shared or slave mount", find_propagation},
     {"source path does not exist", find_source},
     {"local volume name", find_source},
+    {"volume name is too short", find_source},
     {"volume specification", find_specification},
     {"invalid mount config", find_source},
     {"error while creating mount source path", find_source},

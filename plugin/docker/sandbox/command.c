@@ -48,7 +48,8 @@ static bool start_exec(DkrCommandRun *run, GError **error)
     g_autoptr(GError) why = NULL;
     if (dkr_exec_start(run->context->client, run->exec_id, &spec, run->wait, &run->hijack, &why))
         return true;
-    if (dkr_failure_status(why) == 0 && !spr_error_is(why, SPR_E_UNAVAILABLE, NULL))
+    if (dkr_failure_status(why) == 0 &&
+        (dkr_failure_is_in_doubt(why) || !spr_error_is(why, SPR_E_UNAVAILABLE, NULL)))
         dkr_command_end_lost(run);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;

@@ -122,16 +122,25 @@ static bool check_stuck(const char *status, const char *id, GError **error)
     return true;
 }
 
+/* Started again by the engine since somebody started it, which is said to run all the while. */
+static bool restarts(const json_t *inspect)
+{
+    return json_is_true(json_object_get(json_object_get(inspect, "State"), "Restarting")) ||
+           json_integer_value(json_object_get(inspect, "RestartCount")) > 0;
+}
+
 /* False with SPR_E_NOT_READY when its main process has ended already. */
 static bool check_runs(const DkrContext *context, const json_t *inspect, const SprWait *wait,
                        GError **error)
 {
     const json_t *state = json_object_get(inspect, "State");
-    if (json_is_true(json_object_get(state, "Running")))
-        return true;
     const json_t *labels = json_object_get(json_object_get(inspect, "Config"), "Labels");
-    if (!check_stuck(text(state, "Status"), text(labels, DKR_LABEL_ID), error))
+    bool runs = json_is_true(json_object_get(state, "Running"));
+    const char *status = runs && restarts(inspect) ? "restarting" : text(state, "Status");
+    if (!check_stuck(status, text(labels, DKR_LABEL_ID), error))
         return false;
+    if (runs)
+        return true;
     g_autofree char *output = dkr_container_last_output(context->client, text(inspect, "Id"), wait);
     const char *why = text(state, "Error");
     return spr_fail(error, SPR_E_NOT_READY, "main-process-ended",
@@ -300,13 +309,13 @@ static bool check_placement(const DkrContext *context, const json_t *inspect, co
     return true;
 }
 
-/* One that the engine restarted may end at once again; it is said to run all the while. */
+/* One that the engine restarted may end at once again. */
 static bool check_stays(const DkrContext *context, const char *id, const json_t *inspect,
                         const SprWait *wait, GError **error)
 {
     json_auto_t *later = NULL;
     int ready;
-    if (json_integer_value(json_object_get(inspect, "RestartCount")) == 0)
+    if (!restarts(inspect))
         return true;
     if (!spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + WATCH_MS * 1000, &ready, error) ||
         !dkr_container_inspect(context->client, text(inspect, "Id"), wait, &later, error))

@@ -7,6 +7,7 @@
 #include "sandbox/layout.h"
 #include "supervised/pool.h"
 #include "sandbox/relaypipe.h"
+#include "sandbox/startfail.h"
 #include "supervisor/client/files.h"
 
 #include <string.h>
@@ -210,6 +211,35 @@ static bool greet(Greeting *greeting, const SprPipe *pipe, SprSupervisor **ret_s
     return false;
 }
 
+/* Whether *why is of a relay that never ran: what came in place of frames is the engine's, and
+ * tells more. That its sandbox has ended is seen by the broken connection. */
+static void explain_unstarted(const Greeting *greeting, DkrRelayWords *words, GError **why)
+{
+    SprWait wait = spr_wait_within(greeting->call, ASK_MS);
+    DkrExecState state;
+    int exit_code;
+    g_autofree char *line = NULL;
+    g_autoptr(GError) told = NULL;
+    if (words->first_size == 0 || !spr_error_is(*why, SPR_E_IO, "supervisor-lost") ||
+        !dkr_exec_outcome(greeting->link->context->client, greeting->exec, ASK_MS, &wait, &state,
+                          NULL) ||
+        state.pid != 0)
+        return;
+    if (!dkr_start_failure(words->first, greeting->link->program, "/", NULL, &exit_code, &line,
+                           &told) &&
+        told->code == SPR_E_EXHAUSTED) {
+        g_clear_error(why);
+        *why = g_steal_pointer(&told);
+        return;
+    }
+    g_autofree char *valid = g_utf8_make_valid(words->first, -1);
+    g_clear_error(why);
+    spr_fail(why, SPR_E_IO, "supervisor-lost",
+             "the sandbox's supervisor could not be reached: the engine says: %s",
+             g_strdelimit(g_strchomp(valid), "\r\n", ' '));
+    spr_error_add_flags(why, SPR_ERROR_RETRYABLE);
+}
+
 /* The relay as an exec of its own, hello over it; or, where ret_dialed (NULL at first) is given,
  * the connection of the supervisor's boot, if that comes first. */
 static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
@@ -232,10 +262,15 @@ static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
     g_autoptr(DkrRelayWords) words = dkr_relay_words_new();
     SprPipe pipe = dkr_relay_pipe(g_steal_pointer(&hijack), words, &link->context->log);
     Greeting greeting = {.link = link, .call = wait, .exec = id, .dialed = ret_dialed};
-    if (greet(&greeting, &pipe, ret_supervisor, error))
+    GError *why = NULL;
+    if (greet(&greeting, &pipe, ret_supervisor, &why)) {
+        words->is_greeted = true;
         return true;
-    if (error && *words->text)
-        g_prefix_error(error, "%s: ", g_strdelimit(g_strchomp(words->text), "\n", ' '));
+    }
+    explain_unstarted(&greeting, words, &why);
+    if (*words->text)
+        g_prefix_error(&why, "%s: ", g_strdelimit(g_strchomp(words->text), "\n", ' '));
+    g_propagate_error(error, why);
     return false;
 }
 

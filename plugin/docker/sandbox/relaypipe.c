@@ -17,6 +17,13 @@ typedef struct {
     gsize ready;
 } Relay;
 
+static void keep_first(DkrRelayWords *words, const guint8 *data, gsize size)
+{
+    gsize room = sizeof words->first - 1 - words->first_size;
+    memcpy(words->first + words->first_size, data, MIN(size, room));
+    words->first_size += MIN(size, room);
+}
+
 /* Payload is always at or behind where it is copied to: the headers lie between. */
 static void take_payload(void *ctx, int stream, const guint8 *data, gsize size)
 {
@@ -28,6 +35,8 @@ static void take_payload(void *ctx, int stream, const guint8 *data, gsize size)
         spr_log(relay->log, SPR_LOG_WARNING, "supervisor", "the relay says: %s", g_strchomp(text));
         return;
     }
+    if (!relay->words->is_greeted)
+        keep_first(relay->words, data, size);
     if (data != relay->to + relay->ready)
         memmove(relay->to + relay->ready, data, size);
     relay->ready += size;
@@ -60,12 +69,22 @@ static ssize_t relay_read(void *ctx, void *buffer, gsize size)
     return (ssize_t)relay->ready;
 }
 
+/* Who hung up before the hello came said why before that. */
+static void take_last_words(Relay *relay)
+{
+    guint8 buffer[1024];
+    while (!relay->words->is_greeted && relay_read(relay, buffer, sizeof buffer) > 0)
+        continue;
+}
+
 static ssize_t relay_write(void *ctx, const void *data, gsize size)
 {
     Relay *relay = ctx;
     gsize n;
-    if (!dkr_hijack_write(relay->hijack, data, size, &n, NULL))
+    if (!dkr_hijack_write(relay->hijack, data, size, &n, NULL)) {
+        take_last_words(relay);
         return fail_with(EPIPE);
+    }
     return n > 0 ? (ssize_t)n : fail_with(EAGAIN);
 }
 

@@ -7,9 +7,12 @@
 #include "engine/hijack.h"
 #include "supervisor/client/pipe.h"
 
-/* What it has printed there so far, to be read while nobody else uses the pipe. */
+/* To be read while nobody else uses the pipe. */
 typedef struct {
-    char text[512];
+    char text[512];  /* what it has printed there so far */
+    char first[512]; /* the beginning of its output: the engine's words where it never ran */
+    gsize first_size;
+    bool is_greeted; /* set when first is not needed any more, before others use the pipe */
 } DkrRelayWords;
 
 DkrRelayWords *dkr_relay_words_new(void);

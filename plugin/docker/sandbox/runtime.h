@@ -10,8 +10,8 @@
 
 typedef struct DkrRuntime DkrRuntime;
 
-/* directory NULL: sprov below the user's state directory ($XDG_STATE_HOME). engine: its address, by
- * which folders of different ones are told apart. Touches nothing. */
+/* directory: runtimeDir (base/statedir.h). engine: its address, by which folders of different ones
+ * are told apart. Touches nothing. */
 DkrRuntime *dkr_runtime_new(const char *directory, const char *engine);
 void dkr_runtime_free(DkrRuntime *runtime);
 

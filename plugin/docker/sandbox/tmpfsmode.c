@@ -77,9 +77,11 @@ static bool is_in_volume(const json_t *inspect, const char *target)
 {
     const json_t *mounts = json_object_get(inspect, "Mounts");
     for (size_t i = 0; i < json_array_size(mounts); i++) {
-        const char *volume = text(json_array_get(mounts, i), "Destination");
+        const json_t *mount = json_array_get(mounts, i);
+        const char *volume = text(mount, "Destination");
         gsize size = strlen(volume);
-        if (strncmp(target, volume, size) == 0 && strchr("/", target[size]))
+        if (strcmp(text(mount, "Type"), "tmpfs") != 0 && strncmp(target, volume, size) == 0 &&
+            strchr("/", target[size]))
             return true;
     }
     return false;
@@ -190,7 +192,7 @@ static bool settle(void *ctx, const char *option, const char *target, int asked)
     return mode == asked ||
            spr_fail(s->error, SPR_E_UNSUPPORTED, "option-not-applied",
                     "%s: asked for mode %o, it has %o: the engine's runtime keeps that of a "
-                    "directory that is there, and the image has no chmod; mount it elsewhere",
+                    "directory that is there, and it can't be changed here; mount it elsewhere",
                     option, (guint)asked, (guint)mode);
 }
 
