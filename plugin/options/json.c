@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -257,7 +258,19 @@ bool dkr_json_read_integer(const json_t *value, const DkrJsonPath *path, const D
 
 const char *dkr_json_wrong_path(const char *key, const char *text)
 {
-    return text[0] == '/' ? NULL : "must be an absolute path";
+    if (text[0] != '/')
+        return "must be an absolute path";
+    return dkr_json_is_long_path(text) ? DKR_JSON_LONG_PATH : NULL;
+}
+
+bool dkr_json_is_long_path(const char *path)
+{
+    bool is_long = strlen(path) >= PATH_MAX;
+    for (gsize size; *path; path += size + (path[size] == '/')) {
+        size = strcspn(path, "/");
+        is_long = is_long || size > NAME_MAX;
+    }
+    return is_long;
 }
 
 static bool check_text(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,

@@ -78,5 +78,9 @@ bool dkr_json_read_texts(const json_t *value, const DkrJsonPath *path, const Dkr
 bool dkr_json_read_pairs(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
                          void *target, GError **error); /* DkrPairs */
 
+/* Longer than any path may be, or with a name that is. */
+bool dkr_json_is_long_path(const char *path);
+#define DKR_JSON_LONG_PATH "a path has at most 4095 bytes, and 255 in each name"
+
 /* For DkrJsonField.wrong. */
 const char *dkr_json_wrong_path(const char *key, const char *text);

@@ -4,6 +4,9 @@
  */
 #pragma once
 
+/* The longest argument that Linux takes, or variable with "=" and its name. */
+#define DKR_ARGUMENT_MAX (128 * 1024 - 1)
+
 const char *dkr_rule_variable(const char *name, const char *text);
 const char *dkr_rule_user(const char *key, const char *user);
 

@@ -157,6 +157,33 @@ Test(options, a_missing_subpath_is_named_with_its_volume)
     ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL);
 }
 
+Test(options, a_subpath_through_a_link_out_of_its_volume_is_refused_and_named)
+{
+    if (api_minor() < 45)
+        return;
+    static const char *const rows[][2] = {
+        {"out/sprov-it", "a link in it leads elsewhere"},
+        {"out", "mounts[0].volumeOptions.subpath \"out\""},
+        {"nowhere", "mounts[0].volumeOptions.subpath \"nowhere\""},
+    };
+    const char *volume = ep_new_id();
+    EpBox box = ep_box(ep_format("\"volumes\":{\"%s\":\"/v\"}", volume));
+    ep_ask(box.sandbox, "ln -s /etc /v/out; ln -s none /v/nowhere");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        EpBox other = ep_box(ep_format("\"mounts\":[{\"type\":\"volume\",\"source\":\"%s\","
+                                       "\"target\":\"/w\",\"volumeOptions\":{\"subpath\":\"%s\","
+                                       "\"createSubpath\":true}}]",
+                                       volume, rows[i][0]));
+        sprov_error error = SPROV_INIT(sprov_error);
+        cr_expect_neq(ep_api()->start(other.sandbox, NULL, NULL, &error), SPROV_OK);
+        cr_expect_not_null(strstr(error.message, rows[i][1]), "%s", error.message);
+        cr_expect_eq(ep_count(other.id), 0);
+        ep_destroy(&other);
+    }
+    ep_destroy(&box);
+    ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL);
+}
+
 Test(options, that_the_engine_cannot_give_fail_the_start_and_leave_nothing)
 {
     static const struct {

@@ -154,7 +154,10 @@ Test(socket, an_engine_that_refuses_the_mount_is_asked_once)
     ep_api()->release(second.box.sandbox);
     Site must = site_in("/tmp", "\"transport\":\"socket\"");
     sprov_error error = SPROV_INIT(sprov_error);
-    cr_expect_neq(ep_api()->start(must.box.sandbox, NULL, NULL, &error), SPROV_OK);
+    cr_expect_eq(ep_api()->start(must.box.sandbox, NULL, NULL, &error), SPROV_E_UNSUPPORTED);
+    cr_expect_str_eq(error.reason, "no-socket", "%s", error.message);
+    cr_expect_not_null(strstr(error.message, "transport: a socket is required"), "%s",
+                       error.message);
     cr_expect_not_null(strstr(error.message, must.directory), "%s", error.message);
     cr_expect_eq(ep_count(must.box.id), 0);
     site_end(&must);

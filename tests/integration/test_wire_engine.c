@@ -410,6 +410,51 @@ Test(wire_engine, an_entrypoint_that_becomes_the_keep_alive_is_not_watched_any_l
     cr_expect_eq(ep_engine("DELETE", ep_format("/images/%s", image), NULL, NULL), 200);
 }
 
+/* Where the sandbox's socket lies. */
+static char *socket_folder(const char *id)
+{
+    static const char label[] = "\"sprov.socket\":\"";
+    char *body, *container = ep_container(id);
+    cr_assert_eq(ep_engine("GET", ep_format("/containers/%s/json", container), NULL, &body), 200);
+    char *path = strstr(body, label);
+    cr_assert_not_null(path);
+    path += strlen(label);
+    return g_path_get_dirname(ep_format("%.*s", (int)strcspn(path, "\""), path));
+}
+
+static bool was_started(void *ctx)
+{
+    return px_count("POST /containers/*/start") > 0;
+}
+
+/* Others found the container between our start, which failed, and its removal. */
+Test(wire_engine, what_others_started_keeps_the_folder_of_its_socket)
+{
+    EpBox box = px_box(NULL);
+    EpBox others = {.provider = ep_open(), .id = box.id};
+    others.sandbox = ep_create(others.provider, box.id, NULL);
+    px_set("[{'method':'POST','path':'/containers/*/start','do':'answer','status':500,"
+           "'body':'{`message`:`not now`}'},"
+           "{'method':'DELETE','path':'/containers/*','do':'delay','at':'request','ms':3000}]");
+    px_forget();
+    Starter starter = {.sandbox = box.sandbox};
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, start_one, &starter), 0);
+    cr_assert(ep_wait_until(was_started, NULL));
+    cr_expect_eq(ep_start(others.sandbox), SPROV_START_CONNECTED);
+    g_autofree char *folder = socket_folder(box.id);
+    pthread_join(thread, NULL);
+    cr_expect_neq(starter.status, SPROV_OK);
+    cr_expect_str_eq(ep_ask(others.sandbox, "echo on"), "on");
+    cr_expect(g_file_test(folder, G_FILE_TEST_IS_DIR), "%s", folder);
+    px_clear();
+    cr_expect_eq(ep_start(box.sandbox), SPROV_START_CONNECTED);
+    cr_expect_eq(ep_api()->destroy(others.sandbox, NULL, NULL), SPROV_OK);
+    cr_expect_not(g_file_test(folder, G_FILE_TEST_EXISTS), "%s", folder);
+    ep_leave(&others);
+    px_destroy(&box);
+}
+
 #define LISTED "{`Id`:`%s`,`State`:`%s`,`Labels`:{`mastra.sandbox.id`:`%s`}}"
 
 /* 20.10 lists for ever what others removed at the moment it ended, and knows nothing of it. */

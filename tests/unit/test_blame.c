@@ -55,6 +55,17 @@ static const struct {
      "create bad name!: \"bad name!\" includes invalid characters for a local volume name, only "
      "\"[a-zA-Z0-9][a-zA-Z0-9_.-]\" are allowed.",
      "volumes[\"bad name!\"] \"/x\""},
+    {"\"mounts\":[{\"type\":\"volume\",\"source\":\"vol\",\"target\":\"/a\",\"volumeOptions\":{"
+     "\"subpath\":\"b\"}},{\"type\":\"volume\",\"source\":\"vol\",\"target\":\"/c\","
+     "\"volumeOptions\":{\"subpath\":\"out/in\"}}]",
+     "path concatenation escapes the base directory, base: /var/lib/docker/volumes/vol/_data, "
+     "subpath: out/in",
+     "mounts[1].volumeOptions.subpath \"out/in\""},
+    {"\"mounts\":[{\"type\":\"volume\",\"source\":\"vol\",\"target\":\"/a\",\"volumeOptions\":{"
+     "\"subpath\":\"dang\"}}]",
+     "cannot access path /var/lib/docker/volumes/vol/_data/dang: lstat "
+     "/var/lib/docker/volumes/vol/_data/nowhere: no such file or directory",
+     "mounts[0].volumeOptions.subpath \"dang\""},
     {"\"volumes\":{\"x\":\"/a\"}",
      "create x: volume name is too short, names should be at least two alphanumeric characters",
      "volumes[\"x\"] \"/a\""},
@@ -225,6 +236,15 @@ Test(blame, finds_the_option_that_an_engine_means)
         cr_expect_eq(g_strcmp0(blamed, rows[i].blames), 0, "%s: %s of %s, not %s", rows[i].says,
                      blamed, rows[i].options, rows[i].blames);
     }
+}
+
+Test(blame, finds_a_variable_that_is_too_long_and_keeps_its_value)
+{
+    g_autofree char *value = g_strnfill(128 * 1024 - 4, 'x');
+    g_autofree char *members = g_strdup_printf("\"env\":{\"FITS\":\"x\",\"LONG\":\"%s\"}", value);
+    g_autoptr(DkrSandboxOptions) options = parse(members);
+    g_autofree char *blamed = dkr_blame(options, "exec /x: argument list too long");
+    cr_expect_str_eq(blamed, "env[\"LONG\"], which has 128 KiB or more");
 }
 
 Test(blame, keeps_the_engine_s_words_and_is_for_its_failures_alone)

@@ -349,6 +349,37 @@ Test(options, an_id_has_at_most_255_bytes)
                    "id: is 256 bytes long, at most 255 are allowed");
 }
 
+Test(options, what_linux_takes_of_nobody_is_refused)
+{
+    const gsize most = 128 * 1024 - 1;
+    g_autofree char *longest = g_strnfill(most, 'x');
+    g_autofree char *name = g_strnfill(256, 'n');
+    g_autofree char *steps = g_strnfill(4095, '/');
+    const struct {
+        const char *format, *text, *message;
+    } rows[] = {
+        {"{\"command\":[\"x\",\"x%s\"]}", longest,
+         "command[1]: is 131072 bytes long, at most 131071 are allowed"},
+        {"{\"entrypoint\":[\"x%s\"]}", longest,
+         "entrypoint[0]: is 131072 bytes long, at most 131071 are allowed"},
+        {"{\"workingDirectory\":\"/a/%s/b\"}", name,
+         "workingDirectory: a path has at most 4095 bytes, and 255 in each name"},
+        {"{\"workingDir\":\"%s/\"}", steps,
+         "workingDir: a path has at most 4095 bytes, and 255 in each name"},
+        {"{\"mounts\":[{\"type\":\"tmpfs\",\"target\":\"/%s\"}]}", name,
+         "mounts[0].target: a path has at most 4095 bytes, and 255 in each name"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autoptr(GString) json = g_string_new(rows[i].format);
+        g_string_replace(json, "%s", rows[i].text, 1);
+        expect_refused(json->str, SPR_E_INVALID_ARGUMENT, "invalid-option", rows[i].message);
+    }
+    g_autofree char *fits =
+        g_strdup_printf("{\"command\":[\"%s\"],\"workingDirectory\":\"/%s\"}", longest, name + 1);
+    g_autoptr(DkrSandboxOptions) o = parse(fits);
+    cr_expect_eq(strlen(o->command[0]), most);
+}
+
 Test(options, text_that_is_no_json_object_is_refused_with_its_place)
 {
     static const Refusal refusals[] = {

@@ -34,6 +34,8 @@ static const char *wrong_target(const char *key, const char *target)
 {
     if (target[0] != '/')
         return "the target must be an absolute path in the container";
+    if (dkr_json_is_long_path(target))
+        return DKR_JSON_LONG_PATH;
     g_autofree char *clean = spr_clean_path(target);
     if (g_str_has_prefix(clean, DKR_RESERVED_DIRECTORY) &&
         strchr("/", clean[strlen(DKR_RESERVED_DIRECTORY)]))

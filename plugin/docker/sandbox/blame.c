@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "engine/failure.h"
 #include "options/json.h"
+#include "options/rules.h"
 #include "sandbox/blame_own.h"
 
 #include <stdlib.h>
@@ -204,6 +205,24 @@ static char *find_propagation(const DkrSandboxOptions *o, const char *low)
     return find_source(o, low);
 }
 
+/* Of one volume several subpaths may be mounted. */
+static char *find_subpath(const DkrSandboxOptions *o, const char *low)
+{
+    const DkrMount *found = NULL;
+    for (size_t i = 0; i < o->mounts.count; i++) {
+        const DkrMount *mount = &o->mounts.items[i];
+        g_autofree char *named = g_strdup_printf("/%s/_data", mount->source ?: "");
+        g_autofree char *root = g_ascii_strdown(named, -1);
+        if (!mount->subpath || !strstr(low, root))
+            continue;
+        if (!found || dkr_blame_has(low, mount->subpath))
+            found = mount;
+    }
+    return found ? dkr_blame_named_at("mounts", (size_t)(found - o->mounts.items),
+                                      ".volumeOptions.subpath", found->subpath)
+                 : NULL;
+}
+
 /* ------------------------------------------------------------------------- the rest */
 
 static char *find_runtime(const DkrSandboxOptions *o, const char *low)
@@ -320,6 +339,18 @@ static char *find_program(const DkrSandboxOptions *o, const char *low)
     return o->command_is_set ? dkr_blame_named_at("command", 0, "", *o->command) : NULL;
 }
 
+/* Its value may be a secret, and is long. */
+static char *find_long_variable(const DkrSandboxOptions *o, const char *low)
+{
+    for (size_t i = 0; i < o->env.count; i++) {
+        const DkrPair *variable = &o->env.items[i];
+        g_autofree char *quoted = dkr_json_quote(variable->name);
+        if (strlen(variable->name) + strlen("=") + strlen(variable->value) > DKR_ARGUMENT_MAX)
+            return g_strdup_printf("env[%s], which has 128 KiB or more", quoted);
+    }
+    return NULL;
+}
+
 static char *find_image(const DkrSandboxOptions *o, const char *low)
 {
     return dkr_blame_named_text("image", o->image_is_set ? o->image : NULL);
@@ -386,10 +417,13 @@ static const struct {
     {"listen udp", find_port},
     {"network", find_network},
     {"invalid reference format", find_image},
+    {"path concatenation escapes", find_subpath},
+    {"cannot access path", find_subpath},
     {"not a directory", find_source},
     {"not a directory", find_workdir},
     {"is not directory", find_target_inside},
     {"mkdir /", find_workdir_parent},
+    {"argument list too long", find_long_variable},
     {"docker-init", find_init},
     {"exec: \"", find_program},
 };
@@ -412,6 +446,8 @@ static char *blame_main(const DkrSandboxOptions *options, const char *text)
     g_autofree char *low = g_ascii_strdown(text, -1);
     if (strstr(low, "resource temporarily unavailable"))
         return dkr_blame_processes(options, low);
+    if (strstr(low, "argument list too long"))
+        return find_long_variable(options, low);
     return strstr(low, "it printed: sprov: ") ? find_program(options, low) : NULL;
 }
 

@@ -51,8 +51,17 @@ static bool may_be_others(const GError *why)
     return dkr_failure_status(why) != 0 && spr_error_is(why, why->code, "start-failed");
 }
 
-/* Our own limit: the caller's time or token may be what ended the start. */
-static void take_back(const Attempt *a, const char *container, const GError *why)
+/* Until the container is gone others may start it, for whom its socket's folder has to be there. */
+static void take_back_socket(const Attempt *a, const char *path, bool is_gone)
+{
+    if (!is_gone)
+        g_clear_pointer(&a->socket->direct, dkr_direct_free);
+    else if (!a->socket->direct) /* a life took it over, and failed */
+        dkr_socket_forget(path);
+}
+
+/* Whether it is gone. Our own limit: the caller's time or token may be what ended the start. */
+static bool take_back(const Attempt *a, const char *container, const GError *why)
 {
     SprWait wait = dkr_client_wait_to_tidy(a->context->client, a->wait, CLEANUP_LIMIT_MS);
     g_autoptr(GError) error = NULL;
@@ -60,13 +69,14 @@ static void take_back(const Attempt *a, const char *container, const GError *why
     bool ok = (others ? dkr_container_remove_idle : dkr_container_remove)(a->context->client,
                                                                           container, &wait, &error);
     if (others && error && error->code == SPR_E_CONFLICT)
-        return;
+        return false;
     if (!ok)
         spr_log(&a->context->log, SPR_LOG_WARNING, "sandbox",
                 "the container %.12s of a failed start could not be removed: %s", container,
                 error->message);
     else if (a->placement->use && a->placement->volume_is_own)
         dkr_volume_remove(a->context->client, a->placement->volume, &wait, NULL);
+    return ok;
 }
 
 typedef enum {
@@ -226,7 +236,6 @@ static bool run_container(const Attempt *a, const char *container, DkrLife **ret
         return true;
     }
     dkr_subpath_explain(a->context, a->options, a->image, a->wait, error);
-    dkr_socket_forget(dkr_connect_socket_of(created));
     return false;
 }
 
@@ -244,7 +253,7 @@ static void take_back_lost(const Attempt *a, const GError *lost)
             if (strcmp(text(labels, DKR_LABEL_ID), a->options->id) == 0 &&
                 strcmp(text(labels, DKR_LABEL_OWNER), dkr_owner()) == 0 &&
                 strcmp(text(state, "Status"), "created") == 0)
-                take_back(a, text(inspect, "Id"), lost);
+                take_back_socket(a, NULL, take_back(a, text(inspect, "Id"), lost));
             return;
         }
         if (dkr_failure_status(why) != 404 ||
@@ -280,6 +289,8 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
                     GError **error)
 {
     g_autofree char *container = NULL;
+    g_autofree char *socket =
+        a->socket->direct ? g_strdup(dkr_direct_path(a->socket->direct)) : NULL;
     g_autoptr(GError) why = NULL;
     if (a->placement->use && !dkr_placement_prepare(a->context, a->placement, a->wait, error))
         return false;
@@ -288,7 +299,7 @@ static bool attempt(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *ret_o
     if (made && (!container || run_container(a, container, ret_life, &why)))
         return true;
     if (container)
-        take_back(a, container, why);
+        take_back_socket(a, socket, take_back(a, container, why));
     dkr_blame_option(a->options, &why);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;
@@ -311,7 +322,7 @@ static bool may_do_without(const Attempt *a, const GError *why)
 static bool may_be_the_mount(const Attempt *a, const GError *why)
 {
     int status = dkr_failure_status(why);
-    if (!a->socket->direct || strcmp(a->options->transport, "auto") != 0 || status == 0)
+    if (!a->socket->direct || status == 0)
         return false;
     g_autofree char *folder = g_path_get_dirname(dkr_direct_path(a->socket->direct));
     return status == 403 || strstr(why->message, folder) ||
@@ -325,7 +336,13 @@ static bool attempt_all(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *r
     g_autoptr(GError) why = NULL;
     if (attempt(a, ret_life, ret_outcome, &why))
         return true;
-    if (may_be_the_mount(a, why)) {
+    bool is_mount = may_be_the_mount(a, why);
+    if (is_mount && strcmp(a->options->transport, "socket") == 0)
+        return spr_fail(error, SPR_E_UNSUPPORTED, "no-socket",
+                        "transport: a socket is required, and there can be none: the engine "
+                        "refused its mount: %s",
+                        why->message);
+    if (is_mount) {
         dkr_socket_plan_drop(a->socket);
         a->socket->reason = g_strdup_printf("the engine refused its mount: %s", why->message);
         g_clear_error(&why);

@@ -137,9 +137,11 @@ void dkr_subpath_explain(const DkrContext *context, const DkrSandboxOptions *opt
             continue;
         g_clear_error(error);
         spr_fail(error, SPR_E_NOT_FOUND, "no-such-subpath",
-                 "mounts[%zu].volumeOptions.subpath: the volume \"%s\" has no \"%s\": make it, or "
-                 "set \"createSubpath\"",
-                 i, mount->source, mount->subpath);
+                 "mounts[%zu].volumeOptions.subpath: the volume \"%s\" has no \"%s\": %s", i,
+                 mount->source, mount->subpath,
+                 mount->create_subpath.value
+                     ? "a link in it leads elsewhere, name a path without links"
+                     : "make it, or set \"createSubpath\"");
         return;
     }
 }
