@@ -12,8 +12,8 @@
 const char *build_definition_on(const char *base, const char *operations);
 /* The same on the image of --options, which the engine has. */
 const char *build_definition(const char *operations);
-/* What describe() of sprov.templates/1 tells of a definition; *object, NULL when it told nothing, is
- * the caller's. */
+/* What describe() of sprov.templates/1 tells of a definition; *object, NULL when it told nothing,
+ * is the caller's. */
 sprov_status build_describe(const char *definition, json_t **object);
 /* One step with a token of its own. */
 const char *build_one_step(void);

@@ -1,7 +1,7 @@
 /*
  * Which option an engine means that refuses to create or to start a container. Engines tell it in
- * words alone, and seldom by the name that the option has here. Called by create.c, and by connect.c
- * for one that starts again; pure.
+ * words alone, and seldom by the name that the option has here. Called by create.c, and by
+ * connect.c for one that starts again; pure.
  */
 #pragma once
 

@@ -31,10 +31,10 @@ bool dkr_helper_make(const DkrContext *context, const char *volume, const char *
     g_autofree char *id = NULL;
     json_t *labels = dkr_owner_labels(context->version);
     json_object_set_new(labels, DKR_HELPER_LABEL, json_string(volume));
-    json_auto_t *body = json_pack(
-        "{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image", image, "Cmd",
-        DKR_SUPERVISOR_PROGRAM, "Labels", labels, "HostConfig", "Mounts", "Type", "volume",
-        "Source", volume, "Target", DKR_SUPERVISOR_DIRECTORY, "VolumeOptions", "NoCopy", 1);
+    json_auto_t *body = json_pack("{s:s, s:[s], s:o, s:{s:[{s:s, s:s, s:s, s:{s:b}}]}}", "Image",
+                                  image, "Cmd", DKR_SUPERVISOR_PROGRAM, "Labels", labels,
+                                  "HostConfig", "Mounts", "Type", "volume", "Source", volume,
+                                  "Target", DKR_SUPERVISOR_DIRECTORY, "VolumeOptions", "NoCopy", 1);
     char *text = json_dumps(body, JSON_COMPACT);
     g_autoptr(GError) why = NULL;
     bool ok = dkr_container_create(context->client, name, NULL, text, wait, &id, &why);
