@@ -1,6 +1,7 @@
 /* The core vtable: open to destroy, and the table itself at the end. */
 #include "glue/own.h"
 
+#include "base/environment.h"
 #include "base/text.h"
 
 #include <unistd.h>
@@ -50,7 +51,7 @@ static bool open_provider(const sprov_host *host, const char *config, sprov_prov
     SprLog log;
     g_mutex_init(&provider->lock);
     g_cond_init(&provider->idle);
-    provider->environment = g_get_environ();
+    provider->environment = spr_environment();
     if (!glue_check_pointer(ret, "provider", error) || !take_host(provider, host, &log, error) ||
         !glue_own_open(provider, &log, config, &provider->context, error))
         return false;

@@ -1,7 +1,8 @@
 /*
  * A host that exports functions under the names of the libraries the Docker provider uses, as Node
- * does with its own OpenSSL, nghttp2 and zlib. Each of them ends the process. Prints TAP: the
- * provider does its work and none was called, while a library loaded the plain way is captured.
+ * does with its own OpenSSL, nghttp2 and zlib. Each of them ends the process. As Node it is no PIE
+ * either and names environ, so that the one of libc stays empty. Prints TAP: the provider does its
+ * work and none was called, while a library loaded the plain way is captured.
  */
 #include <sandbox_provider.h>
 
@@ -139,6 +140,13 @@ static int is_captured_without_care(void)
     return WIFSIGNALED(status);
 }
 
+static int has_its_own_environ(void)
+{
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    char ***of_libc = libc ? (char ***)dlsym(libc, "environ") : NULL;
+    return of_libc && of_libc != &environ && !*of_libc && environ;
+}
+
 typedef struct {
     char data[1024];
     size_t size;
@@ -219,6 +227,7 @@ int main(int argc, char **argv)
     sprov_sandbox *sandbox = NULL;
     check("the host's names come first for a library loaded the plain way",
           is_captured_without_care());
+    check("the host's environment is not where libc has its own", has_its_own_environ());
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     sprov_entry_fn get = library ? (sprov_entry_fn)dlsym(library, SPROV_ENTRY_SYMBOL) : NULL;
     const sprov_api *api = get ? get()->api : NULL;
