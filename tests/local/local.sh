@@ -185,7 +185,7 @@ check 'what is gone cannot be used without starting it' eval '! hs exec --id box
 
 # A folder that somebody removed takes its record with it, not its processes.
 orphan() { # ID OPTIONS
-    hs start --id "$1" -o "$2" && hs exec --id "$1" -o "$2" --detach -c "MARK=$work exec sleep 1000" && alive &&
+    hs start --id "$1" -o "$2" && hs exec --id "$1" -o "$2" --detach --env "MARK=$work" -c "exec sleep 1000" && alive &&
         rm -rf "${run:?}"/????????????????
 }
 for way in '{}' '{"isolation":"none"}'; do
