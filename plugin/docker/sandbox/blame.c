@@ -356,10 +356,14 @@ static char *find_image(const DkrSandboxOptions *o, const char *low)
     return dkr_blame_named_text("image", o->image_is_set ? o->image : NULL);
 }
 
+#define NUMBER(path, member) NULL, path, offsetof(DkrSandboxOptions, member)
+
 /* What engines from 19.03 to 26.1 and their runtimes say; the first that finds an option counts. */
 static const struct {
     const char *says; /* lower case */
     char *(*find)(const DkrSandboxOptions *o, const char *low);
+    const char *path; /* without find: of a number, and where that lies */
+    size_t at;
 } rules[] = {
     {"invalid capdrop", find_cap_drop},
     {"invalid capadd", find_cap_add},
@@ -373,17 +377,17 @@ static const struct {
     {"gathering device information", find_device},
     {"device driver", find_gpus},
     {"creating device nodes", find_device_inside},
-    {"minimum memory limit", dkr_blame_memory},
-    {"unable to set memory limit", dkr_blame_memory},
-    {"memoryswap", dkr_blame_memory_swap},
-    {"shm size", dkr_blame_shm_size},
+    {"minimum memory limit", NUMBER("memory", memory)},
+    {"unable to set memory limit", NUMBER("memory", memory)},
+    {"memoryswap", NUMBER("memorySwap", memory_swap)},
+    {"shm size", NUMBER("shmSize", shm_size)},
     {"range of cpus", dkr_blame_cpus},
     {"nanocpus", dkr_blame_cpus},
-    {"cfs quota", dkr_blame_cpu_quota},
-    {"cfs period", dkr_blame_cpu_period},
-    {"cpu-shares", dkr_blame_cpu_shares},
-    {"cpu shares", dkr_blame_cpu_shares},
-    {"pids limit", dkr_blame_pids_limit},
+    {"cfs quota", NUMBER("cpuQuota", cpu_quota)},
+    {"cfs period", NUMBER("cpuPeriod", cpu_period)},
+    {"cpu-shares", NUMBER("cpuShares", cpu_shares)},
+    {"cpu shares", NUMBER("cpuShares", cpu_shares)},
+    {"pids limit", NUMBER("pidsLimit", pids_limit)},
     {"rlimit", dkr_blame_ulimit},
     {"ulimit", dkr_blame_ulimit},
     {"too many open files", dkr_blame_files},
@@ -433,8 +437,11 @@ char *dkr_blame(const DkrSandboxOptions *options, const char *text)
     g_autofree char *low = g_ascii_strdown(text, -1);
     char *found = NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(rules) && !found; i++) {
-        if (strstr(low, rules[i].says))
-            found = rules[i].find(options, low);
+        const void *number = (const char *)options + rules[i].at;
+        if (!strstr(low, rules[i].says))
+            continue;
+        found = rules[i].find ? rules[i].find(options, low)
+                              : dkr_blame_named_number(rules[i].path, *(const DkrOptInt *)number);
     }
     return found;
 }

@@ -4,45 +4,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-char *dkr_blame_memory(const DkrSandboxOptions *o, const char *low)
-{
-    return dkr_blame_named_number("memory", o->memory);
-}
-
-char *dkr_blame_memory_swap(const DkrSandboxOptions *o, const char *low)
-{
-    return dkr_blame_named_number("memorySwap", o->memory_swap);
-}
-
-char *dkr_blame_shm_size(const DkrSandboxOptions *o, const char *low)
-{
-    return dkr_blame_named_number("shmSize", o->shm_size);
-}
-
 char *dkr_blame_cpus(const DkrSandboxOptions *o, const char *low)
 {
     return o->nano_cpus.is_set ? g_strdup_printf("cpus %g", (double)o->nano_cpus.value / 1e9)
                                : NULL;
-}
-
-char *dkr_blame_cpu_quota(const DkrSandboxOptions *o, const char *low)
-{
-    return dkr_blame_named_number("cpuQuota", o->cpu_quota);
-}
-
-char *dkr_blame_cpu_period(const DkrSandboxOptions *o, const char *low)
-{
-    return dkr_blame_named_number("cpuPeriod", o->cpu_period);
-}
-
-char *dkr_blame_cpu_shares(const DkrSandboxOptions *o, const char *low)
-{
-    return dkr_blame_named_number("cpuShares", o->cpu_shares);
-}
-
-char *dkr_blame_pids_limit(const DkrSandboxOptions *o, const char *low)
-{
-    return dkr_blame_named_number("pidsLimit", o->pids_limit);
 }
 
 /* Runtimes tell a limit by the kernel's number. */
@@ -103,12 +68,12 @@ char *dkr_blame_addresses(const DkrSandboxOptions *o, const char *low)
 {
     static const char *const names[] = {"as", "data", "memlock", "stack", NULL};
     char *found = first_ulimit(o, names);
-    return found ? found : dkr_blame_memory(o, low);
+    return found ? found : dkr_blame_named_number("memory", o->memory);
 }
 
 char *dkr_blame_processes(const DkrSandboxOptions *o, const char *low)
 {
     static const char *const names[] = {"nproc", NULL};
     char *found = first_ulimit(o, names);
-    return found ? found : dkr_blame_pids_limit(o, low);
+    return found ? found : dkr_blame_named_number("pidsLimit", o->pids_limit);
 }

@@ -19,14 +19,7 @@ char *dkr_blame_named_at(const char *list, size_t i, const char *member, const c
 char *dkr_blame_named_key(const char *object, const DkrPair *pair);
 
 /* Of limits. */
-char *dkr_blame_memory(const DkrSandboxOptions *o, const char *low);
-char *dkr_blame_memory_swap(const DkrSandboxOptions *o, const char *low);
-char *dkr_blame_shm_size(const DkrSandboxOptions *o, const char *low);
 char *dkr_blame_cpus(const DkrSandboxOptions *o, const char *low);
-char *dkr_blame_cpu_quota(const DkrSandboxOptions *o, const char *low);
-char *dkr_blame_cpu_period(const DkrSandboxOptions *o, const char *low);
-char *dkr_blame_cpu_shares(const DkrSandboxOptions *o, const char *low);
-char *dkr_blame_pids_limit(const DkrSandboxOptions *o, const char *low);
 char *dkr_blame_ulimit(const DkrSandboxOptions *o, const char *low);
 
 /* Too many of something: what the kernel tells by an error, not by a name. */
