@@ -116,3 +116,18 @@ void px_within(double since, double seconds)
 {
     cr_assert_lt(ep_now() - since, seconds, "it took %.1f s", ep_now() - since);
 }
+
+sprov_status px_start(EpBox *box, sprov_error *error)
+{
+    sprov_call call = SPROV_INIT(sprov_call);
+    *error = (sprov_error)SPROV_INIT(sprov_error);
+    call.timeout_ms = 30000;
+    return ep_api()->start(box->sandbox, &call, NULL, error);
+}
+
+void px_start_fails(EpBox *box, sprov_status expected, const char *in_message)
+{
+    sprov_error error;
+    sprov_status status = px_start(box, &error);
+    px_is_error(status, &error, expected, in_message);
+}

@@ -31,6 +31,10 @@ void px_forget(void);
 void px_destroy(EpBox *box);
 void px_leave(EpBox *box);
 
+/* Within half a minute. */
+sprov_status px_start(EpBox *box, sprov_error *error);
+void px_start_fails(EpBox *box, sprov_status expected, const char *in_message);
+
 /* One line of a command with a deadline for the call (0: none). */
 EpRun px_run(EpBox *box, int64_t call_ms, const char *line);
 

@@ -8,23 +8,7 @@
 
 #define LIST "'method':'GET','path':'/containers/json'"
 #define CREATE "'method':'POST','path':'/containers/create'"
-#define RUN "'method':'POST','path':'/containers/*/start'"
 #define PUT "'method':'PUT','path':'/containers/*/archive'"
-
-static sprov_status start(EpBox *box, sprov_error *error)
-{
-    sprov_call call = SPROV_INIT(sprov_call);
-    *error = (sprov_error)SPROV_INIT(sprov_error);
-    call.timeout_ms = 30000;
-    return ep_api()->start(box->sandbox, &call, NULL, error);
-}
-
-static void start_fails(EpBox *box, sprov_status expected, const char *in_message)
-{
-    sprov_error error;
-    sprov_status status = start(box, &error);
-    px_is_error(status, &error, expected, in_message);
-}
 
 /* --------------------------------------------------------------- errors of an engine */
 
@@ -54,7 +38,7 @@ Test(wire_engine, an_error_of_500_keeps_its_text_and_is_bounded_whatever_its_bod
             px_set("[{" LIST ",'do':'answer','status':500,'body':%s,'framing':'%s',"
                    "'headers':{'Content-Type':'%s'}}]",
                    server_errors[i].body, framings[f], server_errors[i].type);
-            start_fails(&box, SPROV_E_INTERNAL, server_errors[i].says);
+            px_start_fails(&box, SPROV_E_INTERNAL, server_errors[i].says);
             px_within(began, 10);
         }
     }
@@ -123,7 +107,7 @@ Test(wire_engine, a_head_without_an_end_is_an_error_before_memory_is_short)
     double began = ep_now();
     limit_memory();
     px_set("[{" LIST ",'do':'answer','endless_head':true}]");
-    start_fails(&box, SPROV_E_IO, "");
+    px_start_fails(&box, SPROV_E_IO, "");
     px_within(began, 10);
     px_destroy(&box);
 }
@@ -165,7 +149,7 @@ Test(wire_engine, an_answer_that_is_not_what_it_should_be_is_an_error_and_leaves
         for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
             sprov_error error;
             px_set("[{%s,%s}]", requests[r], nonsense[i]);
-            sprov_status status = start(&box, &error);
+            sprov_status status = px_start(&box, &error);
             cr_assert_eq(status, SPROV_E_IO, "%s %s: status %d %s: %s", requests[r], nonsense[i],
                          status, error.reason, error.message);
             cr_assert_eq(ep_count(box.id), 0, "%s %s left a container", requests[r], nonsense[i]);
@@ -192,144 +176,6 @@ Test(wire_engine, an_exec_with_such_an_answer_is_an_error)
     px_leave(&box);
 }
 
-/* --------------------------------------------------------- connections that are cut */
-
-Test(wire_engine, a_start_that_is_cut_off_anywhere_leaves_nothing_and_the_next_one_works)
-{
-    static const char *const requests[] = {LIST, "'path':'/images/*/json'", CREATE, RUN,
-                                           "'path':'/containers/*/json'"};
-    static const char *const places[] = {"request", "sent", "answer", "body"};
-    for (size_t r = 0; r < sizeof requests / sizeof *requests; r++) {
-        EpBox box = px_box(PX_PLAIN);
-        for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-            sprov_error error;
-            px_set("[{%s,'do':'drop','at':'%s'}]", requests[r], places[p]);
-            sprov_status status = start(&box, &error);
-            if (status == SPROV_OK) /* nothing follows the head of that answer */
-                cr_assert(strcmp(requests[r], RUN) == 0 && strcmp(places[p], "body") == 0,
-                          "%s cut at %s is a success", requests[r], places[p]);
-            else
-                px_is_error(status, &error, SPROV_E_IO, "");
-            px_clear();
-            cr_assert_eq(ep_count(box.id), status == SPROV_OK, "%s cut at %s left a container",
-                         requests[r], places[p]);
-        }
-        ep_start(box.sandbox);
-        px_destroy(&box);
-    }
-}
-
-/* Who could remount the supervisor's volume has one of its own, which a helper fills. */
-Test(wire_engine, a_helper_of_a_start_that_is_cut_off_anywhere_is_not_left)
-{
-    static const char *const faults[] = {
-        "'path':'/containers/create','nth':2,'do':'drop','at':'request'",
-        "'path':'/containers/create','nth':2,'do':'drop','at':'sent'",
-        "'path':'/containers/create','nth':2,'do':'drop','at':'answer'",
-        "'path':'/containers/create','nth':2,'do':'drop','at':'body'",
-        "'method':'DELETE','nth':1,'do':'drop','at':'request'",
-        "'method':'DELETE','nth':1,'do':'answer','status':500,'body':'on fire'",
-    };
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        EpBox box = px_box("\"capAdd\":[\"SYS_ADMIN\"]");
-        sprov_error error;
-        px_forget();
-        px_set("[{%s}]", faults[i]);
-        start(&box, &error);
-        cr_expect_geq(px_count("POST /containers/create"), 2, "there was no helper");
-        px_clear();
-        cr_expect_eq(ep_count_helpers(), 0, "left: %s", faults[i]);
-        px_destroy(&box);
-    }
-}
-
-Test(wire_engine, a_sandbox_that_an_engine_lost_between_create_and_start_is_gone_after_destroy)
-{
-    EpBox box = px_box(PX_PLAIN);
-    px_set("[{" RUN ",'do':'drop'},{'method':'DELETE','do':'drop','at':'request'}]");
-    start_fails(&box, SPROV_E_IO, "");
-    cr_assert_eq(ep_count(box.id), 1);
-    px_clear();
-    px_destroy(&box);
-}
-
-#define SAYS                                                                                       \
-    "[{'path':'/containers/*/json','times':%d,'do':'rewrite','replace':["                          \
-    "{'from':'`Status`:`running`','to':'`Status`:`%s`'}]}]"
-
-Test(wire_engine, that_calls_a_container_dead_is_believed_and_one_that_is_going_is_waited_for)
-{
-    EpBox box = px_box(NULL);
-    sprov_error error = SPROV_INIT(sprov_error);
-    ep_start(box.sandbox);
-    sprov_sandbox *other = ep_create(box.provider, box.id, NULL);
-    px_set(SAYS, 1, "dead");
-    sprov_status status = ep_api()->start(other, NULL, NULL, &error);
-    px_is_error(status, &error, SPROV_E_CONFLICT, "is dead");
-    px_set(SAYS, 2, "removing");
-    cr_expect_eq(ep_start(other), SPROV_START_CONNECTED);
-    px_set(SAYS, 2, "restarting");
-    sprov_sandbox *third = ep_create(box.provider, box.id, NULL);
-    cr_expect_eq(ep_start(third), SPROV_START_CONNECTED);
-    ep_api()->release(third);
-    ep_api()->release(other);
-    px_destroy(&box);
-}
-
-Test(wire_engine, a_create_is_never_sent_twice)
-{
-    EpBox box = px_box(PX_PLAIN);
-    sprov_error error;
-    px_set("[{" CREATE ",'do':'drop','at':'sent'},"
-           "{'method':'POST','path':'/containers/*/exec','do':'drop','at':'sent'}]");
-    start(&box, &error);
-    cr_assert_eq(px_count("POST /containers/create"), 1);
-    px_set("[{'method':'POST','path':'/containers/*/exec','do':'drop','at':'sent'}]");
-    ep_start(box.sandbox);
-    px_run(&box, 20000, "echo x");
-    cr_assert_eq(px_count("POST /containers/*/exec"), 1);
-    px_destroy(&box);
-}
-
-typedef struct {
-    sprov_sandbox *sandbox;
-    sprov_status status;
-    sprov_error error;
-} Starter;
-
-static void *start_one(void *ctx)
-{
-    Starter *s = ctx;
-    s->error = (sprov_error)SPROV_INIT(sprov_error);
-    s->status = ep_api()->start(s->sandbox, NULL, NULL, &s->error);
-    return NULL;
-}
-
-Test(wire_engine, one_start_that_fails_among_many_of_its_id_costs_no_other)
-{
-    for (int round = 0; round < 4; round++) {
-        EpBox box = px_box(PX_PLAIN);
-        Starter starters[6];
-        int failed = 0;
-        px_set("[{" RUN ",'nth':1,'do':'answer','status':500,'body':'{`message`:`on fire`}'},"
-               "{" CREATE ",'do':'delay','ms':%d}]",
-               round * 200);
-        for (int i = 0; i < 6; i++)
-            starters[i].sandbox = ep_create(box.provider, box.id, PX_PLAIN);
-        ep_threads(6, start_one, starters, sizeof *starters);
-        for (int i = 0; i < 6; i++) {
-            failed += starters[i].status != SPROV_OK;
-            cr_assert(starters[i].status == SPROV_OK ||
-                          strstr(starters[i].error.message, "on fire"),
-                      "%d: %d %s", i, starters[i].status, starters[i].error.message);
-            ep_api()->release(starters[i].sandbox);
-        }
-        cr_assert_leq(failed, 1);
-        cr_assert_eq(ep_count(box.id), 1);
-        px_destroy(&box);
-    }
-}
-
 /* ------------------------------------------------------------------ pulls and uploads */
 
 #define NO_IMAGE                                                                                   \
@@ -347,7 +193,7 @@ Test(wire_engine, an_error_within_the_stream_of_a_pull_is_told_with_its_text)
                "{`message`:`toomanyrequests: slow "
                "down`},`error`:`e`}\\r\\n'}]",
                framings[i]);
-        start_fails(&box, SPROV_E_NOT_FOUND, "toomanyrequests: slow down");
+        px_start_fails(&box, SPROV_E_NOT_FOUND, "toomanyrequests: slow down");
     }
     cr_assert_eq(px_count("POST /containers/create"), 0);
     px_destroy(&box);
@@ -357,138 +203,12 @@ Test(wire_engine, a_pull_that_breaks_off_or_tells_nothing_is_no_success)
 {
     EpBox box = px_box(PX_PLAIN);
     px_set("[" NO_IMAGE ",{" PULL ",'do':'answer','body':'{`status`:`Pull'}]");
-    start_fails(&box, SPROV_E_IO, "");
+    px_start_fails(&box, SPROV_E_IO, "");
     px_set("[" NO_IMAGE ",{" PULL ",'do':'answer','body':'{`status`:`Pulling`}',"
            "'framing':'chunked','end':'close'},{" PULL
            ",'do':'drop','at':'body','after':10},{" CREATE
            ",'do':'answer','status':404,'body':'{`message`:`No such image: x`}'}]");
-    start_fails(&box, SPROV_E_NOT_FOUND, "No such image");
-    px_destroy(&box);
-}
-
-/* After a create its container is compared with what was asked for, before anything runs in it. */
-Test(wire_engine, an_isolation_option_that_is_not_applied_ends_the_start_and_the_container)
-{
-    static const struct {
-        const char *option, *value, *from, *to;
-    } rows[] = {
-        {"readonlyRootfs", "true", "`ReadonlyRootfs`:true", "`ReadonlyRootfs`:false"},
-        {"network", "\"none\"", "`NetworkMode`:`none`", "`NetworkMode`:`bridge`"},
-        {"pidsLimit", "64", "`PidsLimit`:64", "`PidsLimit`:null"},
-        {"capDrop", "[\"ALL\"]", "`CapDrop`:[`ALL`]", "`CapDrop`:null"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        px_proxy();
-        px_set("[{'method':'GET','path':'/containers/*/json','do':'rewrite',"
-               "'replace':[{'from':'%s','to':'%s'}]}]",
-               rows[i].from, rows[i].to);
-        EpBox box = px_box(ep_format("\"%s\":%s", rows[i].option, rows[i].value));
-        sprov_error error;
-        px_forget();
-        cr_expect_eq(start(&box, &error), SPROV_E_UNSUPPORTED, "%s", error.message);
-        cr_expect_str_eq(error.reason, "option-not-applied", "%s", error.message);
-        cr_expect(strstr(error.message, rows[i].option), "%s", error.message);
-        cr_expect_eq(px_count("POST /containers/*/start"), 0, "%s", rows[i].option);
-        cr_expect_eq(ep_count(box.id), 0, "%s", rows[i].option);
-        px_destroy(&box);
-    }
-}
-
-/* As most images' own: node's takes the keep-alive for a program and becomes it. */
-Test(wire_engine, an_entrypoint_that_becomes_the_keep_alive_is_not_watched_any_longer)
-{
-    static const char *const ways[] = {"socket", "stream"};
-    char *image = ep_image("[\"sh\",\"-c\",\"exec \\\"$@\\\"\",\"sh\"]");
-    for (size_t i = 0; i < 2; i++) {
-        EpBox box = px_box(ep_format("\"image\":\"%s\",\"transport\":\"%s\"", image, ways[i]));
-        px_forget();
-        ep_start(box.sandbox);
-        cr_expect_eq(px_count("POST /containers/*/wait"), 0, "%s", ways[i]);
-        cr_expect_str_eq(ep_ask(box.sandbox, "echo up"), "up");
-        px_destroy(&box);
-    }
-    cr_expect_eq(ep_engine("DELETE", ep_format("/images/%s", image), NULL, NULL), 200);
-}
-
-/* Where the sandbox's socket lies. */
-static char *socket_folder(const char *id)
-{
-    static const char label[] = "\"sprov.socket\":\"";
-    char *body, *container = ep_container(id);
-    cr_assert_eq(ep_engine("GET", ep_format("/containers/%s/json", container), NULL, &body), 200);
-    char *path = strstr(body, label);
-    cr_assert_not_null(path);
-    path += strlen(label);
-    return g_path_get_dirname(ep_format("%.*s", (int)strcspn(path, "\""), path));
-}
-
-static bool was_started(void *ctx)
-{
-    return px_count("POST /containers/*/start") > 0;
-}
-
-/* Others found the container between our start, which failed, and its removal. */
-Test(wire_engine, what_others_started_keeps_the_folder_of_its_socket)
-{
-    EpBox box = px_box(NULL);
-    EpBox others = {.provider = ep_open(), .id = box.id};
-    others.sandbox = ep_create(others.provider, box.id, NULL);
-    px_set("[{'method':'POST','path':'/containers/*/start','do':'answer','status':500,"
-           "'body':'{`message`:`not now`}'},"
-           "{'method':'DELETE','path':'/containers/*','do':'delay','at':'request','ms':3000}]");
-    px_forget();
-    Starter starter = {.sandbox = box.sandbox};
-    pthread_t thread;
-    cr_assert_eq(pthread_create(&thread, NULL, start_one, &starter), 0);
-    cr_assert(ep_wait_until(was_started, NULL));
-    cr_expect_eq(ep_start(others.sandbox), SPROV_START_CONNECTED);
-    g_autofree char *folder = socket_folder(box.id);
-    pthread_join(thread, NULL);
-    cr_expect_neq(starter.status, SPROV_OK);
-    cr_expect_str_eq(ep_ask(others.sandbox, "echo on"), "on");
-    cr_expect(g_file_test(folder, G_FILE_TEST_IS_DIR), "%s", folder);
-    px_clear();
-    cr_expect_eq(ep_start(box.sandbox), SPROV_START_CONNECTED);
-    cr_expect_eq(ep_api()->destroy(others.sandbox, NULL, NULL), SPROV_OK);
-    cr_expect_not(g_file_test(folder, G_FILE_TEST_EXISTS), "%s", folder);
-    ep_leave(&others);
-    px_destroy(&box);
-}
-
-#define LISTED "{`Id`:`%s`,`State`:`%s`,`Labels`:{`mastra.sandbox.id`:`%s`}}"
-
-/* 20.10 lists for ever what others removed at the moment it ended, and knows nothing of it. */
-Test(wire_engine, what_is_listed_as_being_removed_and_is_gone_stands_in_nobody_s_way)
-{
-    EpBox box = px_box(NULL);
-    px_set("[{" LIST ",'do':'answer','body':'[" LISTED "]'}]", "0123456789ab", "removing", box.id);
-    double since = ep_now();
-    cr_expect_eq(ep_start(box.sandbox), SPROV_START_CREATED);
-    px_within(since, 9);
-    EpBox again = {.provider = ep_open_at(wire_client_host(px_proxy())), .id = box.id};
-    again.sandbox = ep_create(again.provider, box.id, NULL);
-    px_set("[{" LIST ",'do':'answer','body':'[" LISTED "," LISTED "]'}]", "0123456789ab",
-           "removing", box.id, ep_container(box.id), "running", box.id);
-    cr_expect_eq(ep_start(again.sandbox), SPROV_START_CONNECTED);
-    cr_expect_eq(ep_api()->destroy(again.sandbox, NULL, NULL), SPROV_OK);
-    px_clear();
-    cr_expect_eq(ep_count(box.id), 0);
-    ep_leave(&again);
-    px_destroy(&box);
-}
-
-/* By an authorization plugin, or a proxy that lets little through. */
-Test(wire_engine, a_security_option_that_nobody_confirms_is_refused_by_name)
-{
-    px_proxy();
-    px_set("[{'path':'/info','do':'answer','status':403,'body':'{`message`:`info: denied`}'}]");
-    EpBox box = px_box("\"securityOpt\":[\"no-new-privileges\",\"apparmor=docker-default\"]");
-    start_fails(&box, SPROV_E_DENIED, "securityOpt[1] \"apparmor=docker-default\": ");
-    start_fails(&box, SPROV_E_DENIED, "allow GET /info");
-    cr_expect_eq(ep_count(box.id), 0);
-    ep_leave(&box);
-    box = px_box("\"securityOpt\":[\"no-new-privileges\",\"apparmor=unconfined\"]");
-    ep_start(box.sandbox);
+    px_start_fails(&box, SPROV_E_NOT_FOUND, "No such image");
     px_destroy(&box);
 }
 
