@@ -40,12 +40,19 @@ cleanup() {
 }
 trap cleanup EXIT
 
+# As long as it has execs, also a relay of a host that is gone may yet come up in it.
+has_execs() { engine_api "/containers/$1/json" | grep -q '"ExecIDs":\['; }
+
 # start NAME [OPTIONS-MEMBERS]: a sandbox whose host is gone, and which has noticed that.
 start() {
     local i
     "$host" start "${open[@]}" --id "$run-$1" \
         -o "{\"image\":\"debian:bookworm-slim\",\"labels\":{\"run\":\"$run\"}${2:+,$2}}" > "$work/out" 2>&1 ||
         cat "$work/out"
+    for ((i = 0; i < 100; i++)); do
+        has_execs "$run-$1" || break
+        sleep 0.1
+    done
     for ((i = 0; i < 100; i++)); do
         prune --orphans --dry-run | grep -F "\"id\":\"$run-$1\"" | grep -qF '"reason":"in-use"' || break
         sleep 0.1
@@ -185,6 +192,13 @@ check 'one that may mount has a volume of its own' has_volume "$own"
 check 'it is removed' tells "$run-one" '"removed":true' prune --orphans
 check 'which goes with it' fails_to has_volume "$own"
 check 'and the user'\''s volumes stay' has_volume "$run-named"
+
+start one '"capAdd":["SYS_ADMIN"]'
+own=$(engine_api "/containers/$run-one/json" | grep -o 'sprov-supervisor-own-[0-9a-f]*' | head -n 1)
+in_use=$(create "{\"Image\":\"busybox:latest\",\"HostConfig\":{\"Binds\":[\"$own:/x\"]}}")
+check 'one that somebody mounts is told' tells "$run-one" "$own" prune --orphans
+engine_api "/containers/$in_use?force=1" -X DELETE -o "$work/out"
+engine_api "/volumes/$own" -X DELETE -o "$work/out"
 
 # ---------------------------------------------------------------------- things of others
 

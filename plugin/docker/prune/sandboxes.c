@@ -144,9 +144,10 @@ static void consider(DkrPruneRun *run, const DkrPruneFound *found, const json_t 
                 dkr_prune_tell_done(&run->report, found, use);
             return;
         }
-        if (dkr_failure_status(why) == 404) /* somebody was faster */
+        bool removed = g_hash_table_contains(run->removed, container);
+        if (!removed && dkr_failure_status(why) == 404) /* somebody was faster */
             return;
-        if (tries == TRIES_MOST || !has_ended(run, container, why)) {
+        if (removed || tries == TRIES_MOST || !has_ended(run, container, why)) {
             dkr_prune_tell_failed(&run->report, found, g_steal_pointer(&why));
             return;
         }
