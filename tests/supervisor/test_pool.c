@@ -51,6 +51,11 @@ void sup_command_lost(SupCommand *command, bool ended_all)
     lost = command;
 }
 
+bool sup_command_is_use(const SupCommand *command)
+{
+    return !command->answered;
+}
+
 bool sup_files_become(const char *user)
 {
     return false;

@@ -353,8 +353,10 @@ Test(process, a_kill_reaches_its_scope_and_nothing_else)
 /* Then orphans are somebody else's, and that no child is left proves nothing. */
 Test(process, where_no_process_is_a_subreaper_a_kill_is_unconfirmed)
 {
-    if (!g_getenv("SPR_TEST_RUNNER"))
+    if (!g_getenv("SPR_TEST_RUNNER")) {
+        tear_down(); /* a test that is skipped is not finished */
         cr_skip_test("this needs the emulator");
+    }
     bool confirmed = true;
     guint64 id = spawn(NULL, "sleep 100");
     cr_assert(

@@ -1,6 +1,7 @@
 /* Whether anybody uses a sandbox, and that nobody begins to while it is taken away. */
 #include "fixture.h"
 
+#include "supervisor/client/files.h"
 #include "supervisor/client/process.h"
 
 #include <poll.h>
@@ -78,6 +79,23 @@ Test(retire, what_a_command_left_running_is_a_use)
     spr_supervisor_unref(host);
     cr_expect_eq(wait_for_uses(1), 1);
     cr_expect_eq(uses(), 1, "and it stays one");
+}
+
+static bool ignore(void *ctx, const SprFileEntry *entry)
+{
+    (void)ctx;
+    (void)entry;
+    return true;
+}
+
+/* Whoever carries it out says only then that it is over. */
+Test(retire, a_request_about_files_that_was_answered_is_none)
+{
+    for (int i = 0; i < 3000; i++) {
+        SprWait wait = spr_wait_for(10000);
+        cr_assert(spr_files_list(visitor, sandbox.directory, 0, ignore, NULL, &wait, NULL));
+        cr_assert_eq(ask(true), 0, "after %d", i);
+    }
 }
 
 static guint64 spawn(SprSupervisor *host, const char *line)

@@ -150,6 +150,13 @@ void sup_command_settle(SupCommand *command)
     }
 }
 
+/* A request about files starts nothing. Whoever carries it out may send the last record long before
+ * he says that it is over: a visitor's next question is not to find the one before. */
+bool sup_command_is_use(const SupCommand *command)
+{
+    return !(command->flags & SPR_WIRE_RUN_FILES) || !(command->answered || command->of_visit);
+}
+
 /* ---------------------------------------------------------------------------- starting */
 
 static void start_failed(SupConnection *connection, uint32_t channel, int error, SprWireStep step)
@@ -173,6 +180,7 @@ static SupCommand *command_new(SupConnection *connection, uint32_t channel, cons
     command->connection = connection;
     command->channel = channel;
     command->flags = run->flags;
+    command->of_visit = connection->visits;
     command->terminal = run->rows > 0 && run->columns > 0;
     command->out.watch.fd = command->err.watch.fd = command->input.watch.fd = -1;
     command->out.credit = run->credit_out;

@@ -23,6 +23,7 @@ typedef struct SupCommand {
     uint32_t channel;
     uint32_t flags; /* SPR_WIRE_RUN_* */
     bool terminal;
+    bool of_visit;   /* its connection was one */
     bool ended;      /* the leader */
     bool settled;    /* time to see the pipes' end is over */
     bool kill_asked; /* the client that runs it wants its end */
@@ -71,6 +72,9 @@ void sup_command_input_moved(SupCommand *command);
 
 /* Tells the end when it is time; frees the command when nothing is left to do. */
 void sup_command_settle(SupCommand *command);
+
+/* Whether somebody may still want something of it. */
+bool sup_command_is_use(const SupCommand *command);
 
 /* A spawned one that is forgotten. */
 void sup_command_free(SupCommand *command);

@@ -237,8 +237,10 @@ void sup_keeper_kill(SupKeeper *keeper, const SupMessage *message)
 unsigned sup_pool_busy(void)
 {
     unsigned n = 0;
-    for (SupLink *at = pool.busy.next; at != &pool.busy; at = at->next)
-        n += SUP_CONTAINER(SupKeeper, link, at)->command != NULL;
+    for (SupLink *at = pool.busy.next; at != &pool.busy; at = at->next) {
+        const struct SupCommand *command = SUP_CONTAINER(SupKeeper, link, at)->command;
+        n += command && sup_command_is_use(command);
+    }
     return n;
 }
 

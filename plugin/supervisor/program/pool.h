@@ -41,7 +41,7 @@ void sup_keeper_kill(SupKeeper *keeper, const SupMessage *message);
  * may live on. The end of the keeper is told as ever. */
 bool sup_keeper_end(SupKeeper *keeper);
 
-/* How many are with a command of which anything lives. */
+/* How many are with a command that is a use and of which anything lives. */
 unsigned sup_pool_busy(void);
 
 /* A child of the server ended or stopped; false when it is no keeper. */
