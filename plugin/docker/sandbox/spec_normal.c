@@ -46,7 +46,8 @@ static char *bind_options(const char *text)
         if (!g_strv_contains(usual, *option))
             g_ptr_array_add(kept, *option);
     }
-    qsort(kept->pdata, kept->len, sizeof *kept->pdata, by_text);
+    if (kept->len > 1)
+        qsort(kept->pdata, kept->len, sizeof *kept->pdata, by_text);
     g_ptr_array_add(kept, NULL);
     return g_strjoinv(",", (char **)kept->pdata);
 }

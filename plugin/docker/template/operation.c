@@ -134,7 +134,8 @@ static bool take_envs(DkrOperation *op, const json_t *args, GError **error)
     }
     if (!take_literal(op, argument(args, 1), error) || !check_count(op, args, 2, error))
         return false;
-    qsort(op->envs, op->n_envs, sizeof *op->envs, compare_envs);
+    if (op->n_envs > 1)
+        qsort(op->envs, op->n_envs, sizeof *op->envs, compare_envs);
     json_t *pairs = json_array();
     for (DkrTemplateEnv *env = op->envs; env < op->envs + op->n_envs; env++) {
         json_t *pair = json_pack("[s,O]", env->name, json_object_get(envs, env->name));
@@ -181,7 +182,8 @@ static bool take_secret_names(DkrOperation *op, const json_t *secrets, GError **
                                      error);
         op->secrets[op->n_secrets++] = json_string_value(name);
     }
-    qsort(op->secrets, n, sizeof *op->secrets, compare_names);
+    if (n > 1)
+        qsort(op->secrets, n, sizeof *op->secrets, compare_names);
     return true;
 }
 

@@ -492,7 +492,8 @@ static bool send_run(Exec *exec, GError **error)
         close(ends[0]);
     if (exec->by_pipes && ends[1] != ends[0])
         close(ends[1]);
-    explicit_bzero(first->data, first->len);
+    if (first->len > 0)
+        explicit_bzero(first->data, first->len);
     return ok;
 }
 
