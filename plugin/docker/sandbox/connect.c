@@ -410,10 +410,12 @@ static bool adopt(const DkrContext *context, const DkrSandboxOptions *options,
 }
 
 /* An engine lists a container some time before it knows it otherwise, and reserves its name even
- * earlier; and some states end by themselves. */
+ * earlier; and some states end by themselves: one that is dead is so as well in the last moment of
+ * its removal. */
 static bool may_pass(const GError *why)
 {
-    static const char *const reasons[] = {"being-removed", "restarting", "not-resumed", NULL};
+    static const char *const reasons[] = {"being-removed", "dead", "restarting", "not-resumed",
+                                          NULL};
     const char *reason = spr_error_extra(why)->reason;
     int status = dkr_failure_status(why); /* 409: others are about to remove it */
     return status == 404 || status == 409 || (reason && g_strv_contains(reasons, reason));
