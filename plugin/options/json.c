@@ -168,8 +168,10 @@ static bool fail_unknown(const DkrJsonPath *path, const char *key, const DkrJson
                          GError **error)
 {
     g_autoptr(GPtrArray) known = g_ptr_array_new();
-    for (; fields->key; fields++)
-        g_ptr_array_add(known, (char *)fields->key);
+    for (; fields->key; fields++) {
+        if (!fields->is_refused)
+            g_ptr_array_add(known, (char *)fields->key);
+    }
     g_ptr_array_add(known, NULL);
     const char *nearest = spr_nearest(key, (const char *const *)known->pdata);
     g_autofree char *quoted = dkr_json_quote(key);

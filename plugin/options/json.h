@@ -55,6 +55,7 @@ struct DkrJsonField {
     gint64 min;
     gint64 max;
     bool is_required;
+    bool is_refused; /* read() always fails: it is not told as known */
     const char *const *words; /* what read_word takes, NULL-terminated */
     const char *(*wrong)(const char *key, const char *text); /* may be NULL */
 };

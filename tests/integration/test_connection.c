@@ -104,10 +104,11 @@ Test(connection, of_a_sandbox_that_contradicts_the_provider_s_or_makes_no_sense_
                   "tls-credentials", "/nonexistent/ca.pem");
     check_refused(provider, "\"sshAuthAgent\":\"x\"", "invalid-option", "sshConfig");
     check_refused(provider, "\"sshOptions\":{}", "invalid-option", "sshConfig");
-    check_refused(provider, "\"agent\":{}", "unknown-option", "agent");
-    check_refused(provider, "\"checkServerIdentity\":{}", "unknown-option", "checkServerIdentity");
-    check_refused(provider, "\"connectionTimeout\":1", "unknown-option", "connectionTimeout");
-    check_refused(provider, "\"passphrase\":\"x\"", "unknown-option", "passphrase");
+    check_refused(provider, "\"agent\":{}", "invalid-option", "agent: not supported");
+    check_refused(provider, "\"checkServerIdentity\":{}", "invalid-option", "JavaScript");
+    check_refused(provider, "\"connectionTimeout\":1", "invalid-option", "\"timeout\"");
+    check_refused(provider, "\"passphrase\":\"x\"", "invalid-option", "\"keySecret\"");
+    check_refused(provider, "\"nonesuch\":1", "unknown-option", "sshConfig, version");
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }
 

@@ -80,13 +80,22 @@ static const char *wrong_header(const char *name, const char *text)
     return NULL;
 }
 
-static bool refuse_ssh_options(const json_t *value, const DkrJsonPath *path,
-                               const DkrJsonField *field, void *target, GError **error)
+/* What dockerode takes and nobody can take here; field->words: why, and the way out. */
+static bool refuse(const json_t *value, const DkrJsonPath *path, const DkrJsonField *field,
+                   void *target, GError **error)
 {
-    return dkr_json_fail(path, error,
-                         "not supported: ssh is the system's own; keys and options go into a file "
-                         "that \"sshConfig\" names, the user into \"username\" or the address");
+    return dkr_json_fail(path, error, "not supported: %s", field->words[0]);
 }
+
+#define WHY(text)                                                                                  \
+    .is_refused = true, .words = (const char *const[])                                             \
+    {                                                                                              \
+        text, NULL                                                                                 \
+    }
+#define OWN_SSH                                                                                    \
+    "ssh is the system's own; keys and options go into a file that \"sshConfig\" names, the user " \
+    "into \"username\" or the address"
+#define NO_FUNCTION "it is a function of JavaScript: leave it out"
 
 static const char *const protocols[] = {"http", "https", "ssh", NULL};
 
@@ -108,8 +117,13 @@ static const DkrJsonField config_fields[] = {
     {"headers", dkr_json_read_pairs, AT(headers), .wrong = wrong_header},
     {"timeout", dkr_json_read_integer, AT(timeout), .min = 1, .max = TIMEOUT_MOST_MS},
     {"environment", dkr_json_read_bool, AT(environment)},
-    {"sshOptions", refuse_ssh_options},
-    {"sshAuthAgent", refuse_ssh_options},
+    {"sshOptions", refuse, WHY(OWN_SSH)},
+    {"sshAuthAgent", refuse, WHY(OWN_SSH)},
+    {"agent", refuse, WHY(NO_FUNCTION)},
+    {"checkServerIdentity", refuse, WHY(NO_FUNCTION)},
+    {"connectionTimeout", refuse, WHY("a connection has 10 s: \"timeout\" is for requests")},
+    {"passphrase", refuse,
+     WHY("a key has no password here: give it without one, by \"key\" or \"keySecret\"")},
     {"runtimeDir", dkr_json_read_text, AT(runtime_dir), .wrong = dkr_json_wrong_path},
     {NULL},
 };
