@@ -122,7 +122,7 @@ static void set_killed(DkrCommandRun *run)
 static bool fail_gone(const char *why, GError **error)
 {
     spr_fail(error, SPR_E_NOT_READY, "sandbox-gone",
-             "the sandbox ended while the command ran (%s): start it again", why);
+             "the sandbox ended before the command did (%s): start it again", why);
     spr_error_add_flags(error, SPR_ERROR_SANDBOX_GONE);
     return false;
 }
