@@ -45,7 +45,7 @@ static void collect(GOptionEntry *entries, HsCli *cli, Raw *raw, const HsCommand
         {HS_OPT_COMMAND, {"user", 'u', 0, TEXT, &cli->user, "user to run as", "USER"}},
         {HS_OPT_COMMAND,
          {"timeout", 't', 0, TEXT, &raw->timeout,
-          "end it after so long, 0 for never (the sandbox's \"timeout\")", "SECONDS"}},
+          "end it after so long, 0 for never (the options' \"timeout\")", "SECONDS"}},
         {HS_OPT_COMMAND | HS_OPT_SECRET,
          {"secret", 0, 0, LIST, &cli->secrets, "a value that no inspect and no image shows",
           "NAME=env:VAR|file:PATH"}},
