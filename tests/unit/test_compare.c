@@ -162,6 +162,9 @@ static const struct {
      "(asked for 7, it has 100); destroy it to have one with these options|"
      "the existing container of sandbox \"i\" was made with other values of: env.TOKEN; calls of "
      "this handle go by those asked for, its main process keeps its own"},
+    {"{\"id\":\"i\",\"cpus\":1.5}", "{\"HostConfig\":{\"NanoCpus\":500000000}}", false,
+     "the existing container of sandbox \"i\" differs from the options and keeps its own: cpus "
+     "(asked for 1.5, it has 0.5); destroy it to have one with these options"},
     {"{\"id\":\"i\",\"init\":false}", OURS, false,
      "the existing container of sandbox \"i\" differs from the options and keeps its own: init "
      "(asked for false, it has true); destroy it to have one with these options"},

@@ -91,6 +91,24 @@ static void compare_limit(DkrComparison *c, const DkrCompareField *field, const 
         dkr_compare_note_more(c, field, field->path, got);
 }
 
+static json_t *processors(const json_t *nano)
+{
+    return json_real((double)json_integer_value(nano) / 1e9);
+}
+
+static void compare_cpus(DkrComparison *c, const DkrCompareField *field, const json_t *sent,
+                         const json_t *got)
+{
+    json_auto_t *asked = processors(sent);
+    json_auto_t *has = processors(got);
+    if (json_equal(asked, has))
+        return;
+    if (json_real_value(asked) > 0)
+        dkr_compare_note(c, field, field->path, asked, has);
+    else
+        dkr_compare_note_more(c, field, field->path, has);
+}
+
 static void compare_seconds(DkrComparison *c, const DkrCompareField *field, const json_t *sent,
                             const json_t *got)
 {
@@ -336,7 +354,7 @@ static const DkrCompareField fields[] = {
     {"user", "User", .guards = true, .compare = compare_user},
     {"runtime", "Runtime", GUARDS, .compare = compare_value},
     {"shmSize", "ShmSize", GUARDS, .usual = 67108864, .compare = compare_limit},
-    {"cpus", "NanoCpus", GUARDS, .compare = compare_limit},
+    {"cpus", "NanoCpus", GUARDS, .compare = compare_cpus},
     {"image", "Image", .compare = compare_image},
     {"command", "Cmd", .compare = compare_process},
     {"env", "Env", .is_used = true, .compare = compare_env},
