@@ -103,6 +103,30 @@ for sin in crash hang exits closes stops floods quits babbles scribbles wrecks; 
     check "the run goes on whatever bad-$sin does, four at a time and in any order" ran_to_its_end
 done
 
+# ---- the end of a run before its time
+
+suite_cut_by() { # SIGNAL: the same for a run of bad-hang, in the middle of its second case
+    local pid tries=0
+    "$host" check "$providers/bad-hang.so" --jobs 1 --include EXE-01 --include RDF-01 --include RDF-02 \
+        --json "$work/cut.json" --junit "$work/cut.xml" --html "$work/cut.html" > "$work/out" 2> "$work/err" &
+    pid=$!
+    until grep -q '^ok 1 ' "$work/out" || [ $((tries += 1)) -gt 600 ]; do sleep 0.05; done
+    kill -s "$1" $pid
+    wait $pid
+    status=$?
+}
+blames_nobody() { # TEXT: the one verdict is that of the first case; TEXT ends the report
+    [[ $(grep -v '^#' "$work/out" | tail -n 2) == "Bail out! $1"$'\n1 passed, 0 failed, 0 skipped' ]] &&
+        ! grep -qE '^not ok|left|crash' "$work/out" && [ ! -s "$work/err" ] && [ "$(verdicts "$work/cut.json")" = 'EXE-01 pass' ] &&
+        grep -q '"interrupted": "by signal' "$work/cut.json" && ! grep -qE '<(failure|error)' "$work/cut.xml" &&
+        ! grep -q RDF- "$work/cut.html" && [ -z "$(find "$work" -maxdepth 1 -name 'host-sim-check-*')" ]
+}
+suite_cut_by TERM
+check 'a case that SIGTERM cuts off is no failure of the provider' \
+    eval 'test $status -eq 143 && blames_nobody "interrupted by signal 15 (SIGTERM)"'
+suite_cut_by INT
+check 'nor is one that SIGINT cuts off' eval 'test $status -eq 130 && blames_nobody "interrupted by signal 2 (SIGINT)"'
+
 # ---- expectations
 
 echo 'EXE-01 not written yet' > "$work/known"
