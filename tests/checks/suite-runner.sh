@@ -84,6 +84,9 @@ check 'a case is run alone, in one process' gave 0 '*ok 1 - EXE-02*1 passed, 0 f
 suite mock --run-one XXX-01
 check 'a case that there is not is refused' gave 2 '*XXX-01*--list*'
 
+suite none
+check 'a provider that is not there is told without an option that check has not got' \
+    eval 'gave 2 "*no provider at $providers/none.so: No such file*its .so file*" && ! grep -q -- "--provider" "$work/err"'
 suite bad-hollow
 check 'a provider whose tables have holes is told so, and no case runs' \
     gave 1 '*Bail out!*bad-hollow*0 passed, 1 failed, 0 skipped'
