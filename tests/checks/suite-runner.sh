@@ -108,9 +108,10 @@ done
 
 # ---- the end of a run before its time
 
+mkdir "$work/cut"
 suite_cut_by() { # SIGNAL: the same for a run of bad-hang, in the middle of its second case
     local pid tries=0
-    "$host" check "$providers/bad-hang.so" --jobs 1 --include EXE-01 --include RDF-01 --include RDF-02 \
+    TMPDIR=$work/cut "$host" check "$providers/bad-hang.so" --jobs 1 --include EXE-01 --include RDF-01 --include RDF-02 \
         --json "$work/cut.json" --junit "$work/cut.xml" --html "$work/cut.html" > "$work/out" 2> "$work/err" &
     pid=$!
     until grep -q '^ok 1 ' "$work/out" || [ $((tries += 1)) -gt 600 ]; do sleep 0.05; done
@@ -122,7 +123,7 @@ blames_nobody() { # TEXT: the one verdict is that of the first case; TEXT ends t
     [[ $(grep -v '^#' "$work/out" | tail -n 2) == "Bail out! $1"$'\n1 passed, 0 failed, 0 skipped' ]] &&
         ! grep -qE '^not ok|left|crash' "$work/out" && [ ! -s "$work/err" ] && [ "$(verdicts "$work/cut.json")" = 'EXE-01 pass' ] &&
         grep -q '"interrupted": "by signal' "$work/cut.json" && ! grep -qE '<(failure|error)' "$work/cut.xml" &&
-        ! grep -q RDF- "$work/cut.html" && [ -z "$(find "$work" -maxdepth 1 -name 'host-sim-check-*')" ]
+        ! grep -q RDF- "$work/cut.html" && [ -z "$(find "$work/cut" -name 'host-sim-check-*')" ]
 }
 suite_cut_by TERM
 check 'a case that SIGTERM cuts off is no failure of the provider' \
