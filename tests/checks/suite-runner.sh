@@ -198,6 +198,10 @@ TMPDIR=$work/cut suite ../../plugin/docker/docker --level 1 --config "{\"host\":
 check 'an engine that is not there is told once, and nothing else' \
     eval 'not_left "*Bail out! no engine at unix://$work/no-engine *0 passed, 1 failed*" && [ "$(verdicts "$work/cut.json")" = "" ]'
 check 'and there is no ledger of it' [ -z "$(find "$work/cut" -name 'host-sim-check-*')" ]
+for option in --seed --shuffle; do
+    suite mock --include EXE-01 $option -1
+    check "a $option below 0 is refused" gave 2 "*$option -1: give 0 or more*"
+done
 
 # ---- reports
 
