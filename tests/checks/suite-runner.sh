@@ -149,6 +149,9 @@ suite mock --level 1 --include 'A*' --include 'B*' --profile "$work/own.json"
 check 'which the same provider satisfies' test $status -eq 0
 suite mock --profile "$work/none.json"
 check 'a profile that is not there is told by its path' gave 2 "*$work/none.json*"
+suite mock --profile docker
+check 'a name that no profile has is told with those that there are' gave 2 \
+    'host-sim check: --profile docker: no such file or profile; the profiles are docker-1.41, docker-1.41-plain, *, local'
 cd "$work" || exit 1
 for profile in docker-1.41 docker-1.41-plain docker-1.45 docker-1.45-plain local; do
     suite mock --include EXE-01 --profile $profile --json "$work/named.json"
