@@ -47,6 +47,10 @@ static bool are_sound(const HsCommand *self, const HsCli *cli, const CheckArgs *
         return !hs_cli_misuse(self, "--jobs %d: give 1 to 16", args->jobs);
     if (args->repeat < 1 || args->repeat > 100)
         return !hs_cli_misuse(self, "--repeat-calls %d: give 1 to 100", args->repeat);
+    if (args->seed < 0)
+        return !hs_cli_misuse(self, "--seed %d: give 0 or more", args->seed);
+    if (args->shuffle < 0)
+        return !hs_cli_misuse(self, "--shuffle %d: give 0 or more", args->shuffle);
     if (!(args->time_scale > 0 && args->time_scale <= 1000))
         return !hs_cli_misuse(self, "--time-scale: give a number above 0, such as 3");
     if (cli->log_json)
@@ -65,7 +69,7 @@ static CheckSetup make_setup(const HsCli *cli, const CheckArgs *args)
         .level = args->level,
         .include = args->include,
         .exclude = args->exclude,
-        .seed = args->seed ? (guint32)args->seed : g_random_int() & G_MAXINT32,
+        .seed = (guint32)args->seed,
         .shuffle = (guint32)args->shuffle,
         .time_scale = args->time_scale,
         .jobs = args->in_process ? 1 : args->jobs,
@@ -129,7 +133,12 @@ static int check(const HsCommand *self, const HsCli *cli, CheckArgs *args)
 
 static int run(const HsCommand *self, char **argv)
 {
-    g_auto(CheckArgs) args = {.level = 2, .time_scale = 1, .jobs = 2, .repeat = 1, .result_fd = -1};
+    g_auto(CheckArgs) args = {.level = 2,
+                              .seed = (int)(g_random_int() & G_MAXINT32),
+                              .time_scale = 1,
+                              .jobs = 2,
+                              .repeat = 1,
+                              .result_fd = -1};
     const GOptionEntry extra[] = {
         {"level", 0, 0, G_OPTION_ARG_INT, &args.level,
          "1 smoke, 2 standard, 3 strict, 4 stress (2)", "N"},

@@ -2,7 +2,11 @@
  * host-sim fuzz: reads its command line and hands over to the fuzzer, as the parent or as the
  * process of one script.
  */
+#include <errno.h>
+#include <unistd.h>
+
 #include "commands.h"
+#include "error.h"
 #include "fuzz/fuzz.h"
 
 typedef struct {
@@ -29,14 +33,31 @@ static bool are_sound(const HsCommand *self, const HsCli *cli, const FuzzArgs *a
         return !hs_cli_misuse(self, "--threads %d: give 1 to %d", args->lanes, FUZZ_LANES);
     if (args->length < 1 || args->length > 200)
         return !hs_cli_misuse(self, "--length %d: give 1 to 200", args->length);
-    if (args->scripts < 0 || args->times < 1 || args->time_s < 1 || args->shrink_s < 0)
-        return !hs_cli_misuse(self, "--scripts, --times, --time, --shrink: no negative numbers");
+    if (args->scripts < 1 || args->times < 1 || args->time_s < 1)
+        return !hs_cli_misuse(self, "--scripts, --times, --time: give 1 or more");
+    if (args->seed < 0)
+        return !hs_cli_misuse(self, "--seed %d: give 0 or more", args->seed);
+    if (args->shrink_s < 0)
+        return !hs_cli_misuse(self, "--shrink: give 0 or more seconds");
     if (!(args->limit_s > 0 && args->time_scale > 0 && args->time_scale <= 1000))
         return !hs_cli_misuse(self, "--limit, --time-scale: give a number above 0, such as 3");
     if (cli->log_json)
         return !hs_cli_misuse(self, "--log-json: there is no log here");
     if (cli->rest[0])
         return !hs_cli_misuse(self, "what is \"%s\"?", cli->rest[0]);
+    return true;
+}
+
+/* Before the first script: a finding would be lost. */
+static bool can_keep(const char *folder, GError **error)
+{
+    g_autofree char *probe = g_build_filename(folder, "fuzz-XXXXXX", NULL);
+    int fd = g_mkstemp(probe);
+    if (fd < 0)
+        return hs_fail(error, HS_USAGE, "--folder %s cannot be written: %s", folder,
+                       g_strerror(errno));
+    close(fd);
+    unlink(probe);
     return true;
 }
 
@@ -53,7 +74,7 @@ static int fuzz(const HsCommand *self, const HsCli *cli, const FuzzArgs *args)
         .provider = path,
         .config = cli->config,
         .options = cli->options,
-        .seed = args->seed ? (guint32)args->seed : g_random_int() & G_MAXINT32,
+        .seed = (guint32)args->seed,
         .time_s = args->time_s,
         .scripts = (guint)args->scripts,
         .lanes = (guint)args->lanes,
@@ -71,7 +92,10 @@ static int fuzz(const HsCommand *self, const HsCli *cli, const FuzzArgs *args)
     };
     if (setup.result_fd >= 0)
         return fuzz_child(&setup);
-    return setup.replay ? fuzz_run_replay(&setup) : fuzz_run(&setup);
+    if (setup.replay)
+        return fuzz_run_replay(&setup);
+    return can_keep(setup.folder, &error) ? fuzz_run(&setup)
+                                          : hs_cli_misuse(self, "%s", error->message);
 }
 
 #define HIDDEN G_OPTION_FLAG_HIDDEN
@@ -79,7 +103,9 @@ static int fuzz(const HsCommand *self, const HsCli *cli, const FuzzArgs *args)
 
 static int run(const HsCommand *self, char **argv)
 {
-    g_auto(FuzzArgs) args = {.lanes = 3,
+    g_auto(FuzzArgs) args = {.seed = (int)(g_random_int() & G_MAXINT32),
+                             .scripts = G_MAXINT,
+                             .lanes = 3,
                              .length = 60,
                              .times = 1,
                              .result_fd = -1,

@@ -177,7 +177,7 @@ static bool check_file(const char *path, char **ret_path, GError **error)
     g_autofree char *real = realpath(path, NULL);
     if (!real)
         return hs_fail(error, SPROV_E_NOT_FOUND,
-                       "no provider at %s: %s; name the .so file by --provider", path,
+                       "no provider at %s: %s; give the path of its .so file", path,
                        g_strerror(errno));
     g_autofree char *folder = g_path_get_dirname(path);
     g_autofree char *real_folder = g_path_get_dirname(real);

@@ -34,6 +34,25 @@ static bool put_labels(json_t *options, char *const *labels, GError **error)
     return ok;
 }
 
+static bool put_kinds(json_t *options, char *const *kinds, GError **error)
+{
+    static const char *const known[] = {"sandbox", "helper", "folder", "volume", "template", NULL};
+    json_t *only = json_array();
+    for (char *const *kind = kinds; kind && *kind; kind++) {
+        if (!g_strv_contains(known, *kind)) {
+            json_decref(only);
+            return hs_fail(error, HS_USAGE,
+                           "--only %s is no kind: give sandbox, helper, folder, volume or template",
+                           *kind);
+        }
+        json_array_append_new(only, json_string(*kind));
+    }
+    if (json_array_size(only) > 0)
+        json_object_set(options, "only", only);
+    json_decref(only);
+    return true;
+}
+
 bool hs_prune_options(const HsPrune *prune, char **ret_json, GError **error)
 {
     gint64 older_than = 0;
@@ -48,12 +67,7 @@ bool hs_prune_options(const HsPrune *prune, char **ret_json, GError **error)
         json_object_set_new(options, "orphans", json_true());
     if (prune->dry_run)
         json_object_set_new(options, "dryRun", json_true());
-    for (char *const *kind = prune->only; kind && *kind; kind++) {
-        if (kind == prune->only)
-            json_object_set_new(options, "only", json_array());
-        json_array_append_new(json_object_get(options, "only"), json_string(*kind));
-    }
-    bool ok = put_labels(options, prune->labels, error);
+    bool ok = put_kinds(options, prune->only, error) && put_labels(options, prune->labels, error);
     if (ok)
         *ret_json = json_dumps(options, JSON_COMPACT);
     json_decref(options);

@@ -219,7 +219,7 @@ void runner_sweep_all(Runner *runner)
     g_autofree char *left = job_record(&job, "left");
     if (job.verdict != JOB_PASS)
         report_note("not all sandboxes can be removed: %s", job.message);
-    else if (left)
+    else if (left && !runner->caught)
         report_note("sandbox %s and perhaps others were left behind, and are removed", left);
     runner->is_swept = job.verdict == JOB_PASS;
     job_clear(&job);

@@ -77,25 +77,66 @@ static bool take(CheckProfile *profile, json_t *root, const char *path, GError *
            take_skips(profile, json_object_get(root, "skips"), path, error);
 }
 
-/* Of one that ships with host-sim: in its build tree, in a tree that was moved, as installed. */
-static char *path_of_name(const char *name)
+/* Of those that ship with host-sim: in its build tree, in a tree that was moved, as installed. */
+static char **profile_folders(void)
+{
+    char **folders = g_new0(char *, 4);
+    folders[0] = hs_beside_program("profiles");
+    folders[1] = hs_beside_program("../share/sandbox-provider/profiles");
+    folders[2] = g_strdup(HS_PROFILES_DIR);
+    return folders;
+}
+
+static void add_names(GPtrArray *names, const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    const char *file;
+    while (dir && (file = g_dir_read_name(dir))) {
+        g_autofree char *name = g_strndup(file, strlen(file) - MIN(strlen(file), strlen(".json")));
+        if (g_str_has_suffix(file, ".json") &&
+            !g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
+            g_ptr_array_add(names, g_steal_pointer(&name));
+    }
+}
+
+static gint by_text(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool fail_unknown(const char *name, char *const *folders, GError **error)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    for (; *folders; folders++)
+        add_names(names, *folders);
+    g_ptr_array_sort(names, by_text);
+    g_ptr_array_add(names, NULL);
+    g_autofree char *known = g_strjoinv(", ", (char **)names->pdata);
+    return hs_fail(error, HS_USAGE, "--profile %s: no such file or profile; the profiles are %s",
+                   name, known);
+}
+
+static bool find_by_name(const char *name, char **ret_path, GError **error)
 {
     g_autofree char *file = g_strdup_printf("%s.json", name);
-    const char *const folders[] = {"profiles", "../share/sandbox-provider/profiles"};
-    for (gsize i = 0; i < G_N_ELEMENTS(folders); i++) {
-        g_autofree char *inside = g_build_filename(folders[i], file, NULL);
-        g_autofree char *path = hs_beside_program(inside);
-        if (g_file_test(path, G_FILE_TEST_EXISTS))
-            return g_steal_pointer(&path);
+    g_auto(GStrv) folders = profile_folders();
+    for (char **folder = folders; *folder; folder++) {
+        g_autofree char *path = g_build_filename(*folder, file, NULL);
+        if (g_file_test(path, G_FILE_TEST_EXISTS)) {
+            *ret_path = g_steal_pointer(&path);
+            return true;
+        }
     }
-    return g_build_filename(HS_PROFILES_DIR, file, NULL);
+    return fail_unknown(name, folders, error);
 }
 
 bool check_profile_load(const char *name, CheckProfile **ret_profile, GError **error)
 {
     bool is_name = !strchr(name, '/') && !g_file_test(name, G_FILE_TEST_EXISTS);
-    g_autofree char *path = is_name ? path_of_name(name) : g_strdup(name);
+    g_autofree char *path = is_name ? NULL : g_strdup(name);
     json_error_t wrong;
+    if (is_name && !find_by_name(name, &path, error))
+        return false;
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &wrong);
     if (!json_is_object(root)) {
         hs_fail(error, HS_USAGE, "--profile %s: %s: %s", name, path,

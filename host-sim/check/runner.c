@@ -99,7 +99,7 @@ static void begin_sweep(Runner *runner, Entry *entry)
     const CheckSetup *setup = runner->setup;
     g_autoptr(GPtrArray) left = check_ledger_left(setup->ledger, entry->one->id);
     entry->phase = ENDED;
-    if (left->len > 0 &&
+    if (!entry->is_cut && left->len > 0 &&
         job_start(&entry->sweep, setup, CHECK_SWEEP, entry->one->id, runner_limit(runner, 1), NULL))
         entry->phase = SWEEPING;
 }
@@ -126,15 +126,29 @@ static void step_entry(Runner *runner, Entry *entry)
         end_sweep(entry);
 }
 
+/* The end of the run is its end, too. What it has made is swept with all else. */
+static void cut_off(Entry *entry)
+{
+    if (entry->phase != RUNNING)
+        return;
+    entry->is_cut = true;
+    job_kill(&entry->job);
+}
+
 static void report_entry(Runner *runner, Entry *entry)
 {
+    runner->reported++;
+    entry->phase = REPORTED;
+    if (entry->is_cut) {
+        job_clear(&entry->job);
+        return;
+    }
     CheckResult *result = check_result_new(entry->one, &entry->job);
     result->begun_ms = entry->job.started_ms ? entry->job.started_ms - runner->begun_ms : 0;
     check_expect(runner->profile, runner->known, result);
-    report_case(++runner->reported, result);
+    report_case(runner->reported, result);
     check_run_add(runner->run, result);
     job_clear(&entry->job);
-    entry->phase = REPORTED;
 }
 
 /* In the order of the entries, each as soon as all before it are there. */
@@ -209,8 +223,8 @@ static void run_cases(Runner *runner, guint until)
         }
         if (running == 0 && !more)
             return;
-        for (guint i = 0; runner->caught && i < running; i++)
-            job_kill(jobs[i]);
+        for (guint i = runner->reported; runner->caught && i < next; i++)
+            cut_off(&runner->entries[i]);
         runner_wait(runner, jobs, running);
     }
 }
@@ -326,6 +340,18 @@ static void note_surprises(const Runner *runner)
         report_note("%s", *line);
 }
 
+/* Whoever reads a report of such a run must not take it for a whole one. */
+static void tell_interruption(const Runner *runner)
+{
+    if (!runner->caught)
+        return;
+    g_autofree char *by =
+        g_strdup_printf("by signal %d (SIG%s)", runner->caught, sigabbrev_np(runner->caught));
+    g_autofree char *why = g_strconcat("interrupted ", by, NULL);
+    json_object_set_new(runner->run->environment, "interrupted", json_string(by));
+    report_bail_out(why);
+}
+
 static int run_entries(Runner *runner)
 {
     CheckSetup *setup = runner->setup;
@@ -343,6 +369,7 @@ static int run_entries(Runner *runner)
     runner->run->took_ms = g_get_monotonic_time() / 1000 - runner->begun_ms;
     remove_folder(runner);
     note_surprises(runner);
+    tell_interruption(runner);
     bool written = write_reports(runner);
     report_end(runner->run);
     if (runner->caught)

@@ -20,6 +20,7 @@ typedef struct {
         ENDED,
         REPORTED
     } phase;
+    bool is_cut; /* by a signal that ends the run: it has no verdict */
     Job job;
     Job sweep;
 } Entry;

@@ -40,6 +40,13 @@ static _Noreturn void fail(const char *culprit, const char *message)
     leave();
 }
 
+/* Before anything could be started. */
+static _Noreturn void fail_unused(const char *culprit, const char *message)
+{
+    record(FUZZ_UNUSED, "1");
+    fail(culprit, message);
+}
+
 /* ---- rounds */
 
 typedef struct {
@@ -157,10 +164,10 @@ int fuzz_child(const FuzzSetup *setup)
     if (setup->script)
         read_script(setup->script, &script);
     if (!hs_provider_load(setup->provider, &lib, &error))
-        fail("load", error->message);
+        fail_unused("load", error->message);
     world.lib = lib;
     if (!fuzz_world_open(&world, setup->config, &error))
-        fail("open", error->message);
+        fail_unused("open", error->message);
     if (script)
         run_script(&world, script);
     else if (g_strcmp0(setup->errand, FUZZ_GATES_ERRAND) == 0)

@@ -113,8 +113,7 @@ int fuzz_run(const FuzzSetup *setup)
         return unusable(&fuzz, error);
     show_gates(&fuzz);
     gint64 end = g_get_monotonic_time() + setup->time_s * G_USEC_PER_SEC;
-    while (!is_found && !fuzz.caught && g_get_monotonic_time() < end &&
-           (setup->scripts == 0 || scripts < setup->scripts)) {
+    while (!is_found && !fuzz.caught && g_get_monotonic_time() < end && scripts < setup->scripts) {
         g_auto(FuzzOutcome) outcome = {0};
         guint32 seed = setup->seed + scripts++;
         g_autoptr(FuzzScript) script = fuzz_generate(seed, setup->lanes, setup->length, fuzz.gates);

@@ -14,7 +14,7 @@ typedef struct {
     const char *options;  /* JSON object or NULL */
     guint32 seed;         /* of the first script; the next has the next number */
     gint64 time_s;        /* begin no script after that */
-    guint scripts;        /* 0: as many as there is time for */
+    guint scripts;        /* no more than so many */
     guint lanes, length;
     double limit_s; /* what no call may take */
     gint64 shrink_s;
@@ -32,6 +32,7 @@ typedef struct {
 
 #define FUZZ_GATES_ERRAND "gates"
 #define FUZZ_SWEEP_ERRAND "sweep"
+#define FUZZ_UNUSED "unused" /* record of a child that has left nothing */
 
 enum {
     FUZZ_EXIT_FOUND = 1,

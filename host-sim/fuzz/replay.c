@@ -149,10 +149,14 @@ static void note_open(FuzzOutcome *outcome, const char *text)
     }
 }
 
-static void sweep(Fuzz *fuzz, const char *word)
+/* What a child left that did not end well. */
+static void sweep_after(Fuzz *fuzz, const char *word, const Job *ended)
 {
     Job job;
     gint64 longest_ms;
+    g_autofree char *unused = job_record(ended, FUZZ_UNUSED);
+    if (ended->verdict == JOB_PASS || unused)
+        return;
     if (!run_child(fuzz, word, NULL, FUZZ_SWEEP_ERRAND, &job, &longest_ms, NULL))
         return;
     if (job.verdict != JOB_PASS)
@@ -179,9 +183,8 @@ bool fuzz_replay(Fuzz *fuzz, const FuzzScript *script, FuzzOutcome *outcome, GEr
     outcome->output = g_strdup(job.output->str);
     note_open(outcome, job.records->str);
     note_order(outcome, script, job.records->str);
+    sweep_after(fuzz, word, &job);
     job_clear(&job);
-    if (outcome->verdict != JOB_PASS)
-        sweep(fuzz, word);
     return !fuzz->caught || hs_fail(error, SPROV_E_CANCELLED, "ended by signal %d", fuzz->caught);
 }
 
@@ -200,9 +203,7 @@ bool fuzz_ask_gates(Fuzz *fuzz, GError **error)
     else
         hs_fail(error, SPROV_E_UNAVAILABLE, "%s cannot be used: %s", fuzz->setup->provider,
                 job.message);
-    bool is_clean = job.verdict == JOB_PASS;
+    sweep_after(fuzz, word, &job);
     job_clear(&job);
-    if (!is_clean)
-        sweep(fuzz, word);
     return is_told;
 }

@@ -334,7 +334,7 @@ fails() { # STATUS TEXT ARGUMENT...
     return 1
 }
 check 'an age without a unit is refused' fails 2 'no age: give a number with s, m, h or d' prune --older-than 12
-check 'and a kind that is none' fails 125 'must be sandbox, helper, folder, volume or template' prune --only image
+check 'and a kind that is none' fails 2 '--only image is no kind: give sandbox, helper, folder, volume or template' prune --only image
 check 'and a label without a value' fails 2 'is no NAME=VALUE' prune --label run
 follow_the_schema() {
     start one

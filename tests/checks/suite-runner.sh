@@ -84,6 +84,9 @@ check 'a case is run alone, in one process' gave 0 '*ok 1 - EXE-02*1 passed, 0 f
 suite mock --run-one XXX-01
 check 'a case that there is not is refused' gave 2 '*XXX-01*--list*'
 
+suite none
+check 'a provider that is not there is told without an option that check has not got' \
+    eval 'gave 2 "*no provider at $providers/none.so: No such file*its .so file*" && ! grep -q -- "--provider" "$work/err"'
 suite bad-hollow
 check 'a provider whose tables have holes is told so, and no case runs' \
     gave 1 '*Bail out!*bad-hollow*0 passed, 1 failed, 0 skipped'
@@ -103,6 +106,31 @@ for sin in crash hang exits closes stops floods quits babbles scribbles wrecks; 
     check "the run goes on whatever bad-$sin does, four at a time and in any order" ran_to_its_end
 done
 
+# ---- the end of a run before its time
+
+mkdir "$work/cut"
+suite_cut_by() { # SIGNAL: the same for a run of bad-hang, in the middle of its second case
+    local pid tries=0
+    TMPDIR=$work/cut "$host" check "$providers/bad-hang.so" --jobs 1 --include EXE-01 --include RDF-01 --include RDF-02 \
+        --json "$work/cut.json" --junit "$work/cut.xml" --html "$work/cut.html" > "$work/out" 2> "$work/err" &
+    pid=$!
+    until grep -q '^ok 1 ' "$work/out" || [ $((tries += 1)) -gt 600 ]; do sleep 0.05; done
+    kill -s "$1" $pid
+    wait $pid
+    status=$?
+}
+blames_nobody() { # TEXT: the one verdict is that of the first case; TEXT ends the report
+    [[ $(grep -v '^#' "$work/out" | tail -n 2) == "Bail out! $1"$'\n1 passed, 0 failed, 0 skipped' ]] &&
+        ! grep -qE '^not ok|left|crash' "$work/out" && [ ! -s "$work/err" ] && [ "$(verdicts "$work/cut.json")" = 'EXE-01 pass' ] &&
+        grep -q '"interrupted": "by signal' "$work/cut.json" && ! grep -qE '<(failure|error)' "$work/cut.xml" &&
+        ! grep -q RDF- "$work/cut.html" && [ -z "$(find "$work/cut" -name 'host-sim-check-*')" ]
+}
+suite_cut_by TERM
+check 'a case that SIGTERM cuts off is no failure of the provider' \
+    eval 'test $status -eq 143 && blames_nobody "interrupted by signal 15 (SIGTERM)"'
+suite_cut_by INT
+check 'nor is one that SIGINT cuts off' eval 'test $status -eq 130 && blames_nobody "interrupted by signal 2 (SIGINT)"'
+
 # ---- expectations
 
 echo 'EXE-01 not written yet' > "$work/known"
@@ -121,6 +149,9 @@ suite mock --level 1 --include 'A*' --include 'B*' --profile "$work/own.json"
 check 'which the same provider satisfies' test $status -eq 0
 suite mock --profile "$work/none.json"
 check 'a profile that is not there is told by its path' gave 2 "*$work/none.json*"
+suite mock --profile docker
+check 'a name that no profile has is told with those that there are' gave 2 \
+    'host-sim check: --profile docker: no such file or profile; the profiles are docker-1.41, docker-1.41-plain, *, local'
 cd "$work" || exit 1
 for profile in docker-1.41 docker-1.41-plain docker-1.45 docker-1.45-plain local; do
     suite mock --include EXE-01 --profile $profile --json "$work/named.json"
@@ -165,6 +196,15 @@ suite mock --include 'EXE-*' --config '{"hots":"x"}'
 check 'a wrong --config is told once, and nothing else' not_left '*Bail out! the provider refuses --config: *hots*0 passed, 1 failed*'
 suite mock --include 'EXE-*' --options '{"imagine":1}'
 check 'so are wrong --options' not_left '*Bail out! the provider refuses --options: *imagine*0 passed, 1 failed*'
+
+TMPDIR=$work/cut suite ../../plugin/docker/docker --level 1 --config "{\"host\":\"unix://$work/no-engine\"}" --json "$work/cut.json"
+check 'an engine that is not there is told once, and nothing else' \
+    eval 'not_left "*Bail out! no engine at unix://$work/no-engine *0 passed, 1 failed*" && [ "$(verdicts "$work/cut.json")" = "" ]'
+check 'and there is no ledger of it' [ -z "$(find "$work/cut" -name 'host-sim-check-*')" ]
+for option in --seed --shuffle; do
+    suite mock --include EXE-01 $option -1
+    check "a $option below 0 is refused" gave 2 "*$option -1: give 0 or more*"
+done
 
 # ---- reports
 

@@ -246,6 +246,19 @@ check 'a forced build leaves nothing of the image before' none_dangling "$id"
 # --------------------------------------------------------------------------- list and remove
 
 check 'templates ls lists it' found "$id" <("$host" templates ls "${open[@]}" --json)
+built_now() { # without a layer of its own: BuildKit gives it the time of its base
+    definition plain.json '{"method":"setEnvs","args":[{"A":"b"}]}'
+    build plain.json && python3 - "$id" <("$host" templates ls "${open[@]}" --json) \
+        <("$host" templates prune "${open[@]}" --json --dry-run) << 'END'
+import datetime, json, sys, time
+listed, told = ([json.loads(line) for line in open(path)] for path in sys.argv[2:])
+created = next(one['created'] for one in listed if one['templateId'] == sys.argv[1])
+pruned = next(one['createdAt'] for one in told if one['name'] == sys.argv[1])
+then = int(datetime.datetime.fromisoformat(pruned.replace('Z', '+00:00')).timestamp())
+sys.exit(created != then or abs(time.time() - created) > 120)
+END
+}
+check 'with the time of its build, as prune has it' built_now
 box=box-$token
 "$host" start "${open[@]}" --id "$box" -o "{\"template\":\"$id\"}" > "$work/gone" 2>&1
 in_use() {

@@ -6,6 +6,7 @@
 #include "glue/repository.h"
 #include "options/json.h"
 #include "sandbox/context.h"
+#include "supervised/owner.h"
 #include "template/buildengine.h"
 #include "template/identity.h"
 #include "template/recipe.h"
@@ -71,6 +72,17 @@ static sprov_status templates_resolve_repository(sprov_provider *provider, const
     return glue_end(&gc, ok);
 }
 
+/* Seconds since 1970. BuildKit gives an image the time of its newest layer, which may be that of
+ * its base; the label has that of the build. */
+static json_t *built_at(const json_t *image)
+{
+    const char *label =
+        json_string_value(json_object_get(json_object_get(image, "Labels"), DKR_LABEL_CREATED));
+    g_autoptr(GDateTime) then = label ? g_date_time_new_from_iso8601(label, NULL) : NULL;
+    return then ? json_integer(g_date_time_to_unix(then))
+                : json_incref(json_object_get(image, "Created"));
+}
+
 /* One object for each tag: an image can carry several. */
 static void emit_image(GlueCall *gc, const json_t *image, sprov_text_fn emit, void *emit_ctx)
 {
@@ -82,9 +94,9 @@ static void emit_image(GlueCall *gc, const json_t *image, sprov_text_fn emit, vo
         const char *id = json_string_value(tag);
         if (!id || !g_str_has_prefix(id, DKR_TEMPLATE_REPOSITORY ":"))
             continue;
-        json_auto_t *out = json_pack(
-            "{s:s, s:O*, s:O*, s:O*}", "templateId", id, "image", json_object_get(image, "Id"),
-            "created", json_object_get(image, "Created"), "size", json_object_get(image, "Size"));
+        json_auto_t *out = json_pack("{s:s, s:O*, s:o*, s:O*}", "templateId", id, "image",
+                                     json_object_get(image, "Id"), "created", built_at(image),
+                                     "size", json_object_get(image, "Size"));
         char *text = out ? json_dumps(out, JSON_COMPACT) : NULL;
         if (text)
             glue_emit(gc->provider, emit, emit_ctx, text);
