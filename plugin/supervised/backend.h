@@ -16,7 +16,8 @@ typedef enum { /* equal to SPROV_START_* */
 /* What only the caller of a start can do. */
 typedef struct {
     /* The image of the options' template, built if it has to be; asked once per start that
-     * creates. *ret_workdir is the directory of its own, or stays NULL. */
+     * creates, and once more where that image was removed before it was used. *ret_workdir is the
+     * directory of its own, or stays NULL. */
     bool (*resolve_template)(void *ctx, const DkrSandboxOptions *options, const SprWait *wait,
                              char **ret_image, char **ret_workdir, GError **error);
     void (*progress)(void *ctx, const char *json);

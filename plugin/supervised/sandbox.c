@@ -268,15 +268,14 @@ static bool look_locked(DkrSandbox *sandbox, const SprWait *wait, GError **error
         return fail_destroyed(sandbox, error);
     if (sandbox->life || !sandbox->ever_asked)
         return true;
-    Status before = sandbox->status;
-    if (!begin_transition(sandbox, before, error))
+    if (!begin_transition(sandbox, sandbox->status, error))
         return false;
     g_mutex_unlock(&sandbox->lock);
     DkrLife *life = NULL;
     bool ok = dkr_backend_find_running(sandbox->context, sandbox->options, wait, &life, error);
     g_mutex_lock(&sandbox->lock);
     set_life(sandbox, life);
-    end_transition(sandbox, life ? STATUS_RUNNING : before);
+    end_transition(sandbox, life ? STATUS_RUNNING : sandbox->status);
     return ok;
 }
 
@@ -467,14 +466,14 @@ char *dkr_sandbox_describe(DkrSandbox *sandbox)
     return dkr_backend_describe(sandbox->options, life, status);
 }
 
-/* There is none: what was known is of one that somebody removed. */
+/* There is none: what was known is of one that somebody removed, also while a call looks for it. */
 static void note_absence(DkrSandbox *sandbox, const DkrLife *life)
 {
     if (life)
         lose_life(sandbox, life);
     g_mutex_lock(&sandbox->lock);
     bool is_known = sandbox->status == STATUS_RUNNING || sandbox->status == STATUS_STOPPED;
-    if (is_known && !sandbox->transition && !sandbox->life)
+    if (is_known && !sandbox->life)
         sandbox->status = STATUS_PENDING;
     g_mutex_unlock(&sandbox->lock);
 }

@@ -349,7 +349,7 @@ sprov_sandbox *ep_create(sprov_provider *provider, const char *id, const char *m
 {
     sprov_sandbox *sandbox = NULL;
     sprov_error error = SPROV_INIT(sprov_error);
-    bool has_image = more && strstr(more, "\"image\":");
+    bool has_image = more && (strstr(more, "\"image\":") || strstr(more, "\"template\":"));
     const char *mode = more && strstr(more, "\"supervisor\":") ? NULL : getenv(MODE_VARIABLE);
     char *options = ep_format("{\"id\":\"%s\",\"labels\":{\"" LABEL "\":\"%s\"}%s%s%s%s}", id,
                               getenv(RUN_VARIABLE), has_image ? "" : ",\"image\":\"" EP_DEBIAN "\"",

@@ -41,7 +41,7 @@ typedef struct {
 const char *ep_new_id(void);
 
 /* A handle. more is members of the options' JSON beside "id", or NULL; the image is Debian's
- * unless more names one. */
+ * unless more names one, or a template. */
 sprov_sandbox *ep_create(sprov_provider *provider, const char *id, const char *more);
 
 /* A provider and a sandbox of its own, not started yet. */

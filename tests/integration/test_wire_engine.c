@@ -3,6 +3,7 @@
 #include "px.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -344,13 +345,18 @@ static void build(EpBox *box, const char *definition, sprov_template_result *res
                  "%s", error.message);
 }
 
+static char *new_definition(const EpBox *box)
+{
+    return ep_format("{\"baseImage\":\"" EP_DEBIAN "\",\"operations\":[{\"method\":"
+                     "\"setEnvs\",\"args\":[{\"WIRE\":\"%s\"}]}]}",
+                     box->id);
+}
+
 Test(wire_engine, a_template_that_is_built_already_makes_no_build_request)
 {
     EpBox box = px_box(PX_PLAIN);
     sprov_template_result first, second;
-    char *definition = ep_format("{\"baseImage\":\"" EP_DEBIAN "\",\"operations\":[{\"method\":"
-                                 "\"setEnvs\",\"args\":[{\"WIRE\":\"%s\"}]}]}",
-                                 box.id);
+    char *definition = new_definition(&box);
     build(&box, definition, &first);
     cr_assert_eq(first.flags & SPROV_TEMPLATE_CACHED, 0);
     cr_assert_eq(px_count("POST /build"), 1);
@@ -363,6 +369,102 @@ Test(wire_engine, a_template_that_is_built_already_makes_no_build_request)
     cr_assert_str_eq(first.id, second.id);
     cr_assert_eq(ep_engine("DELETE", ep_format("/images/%s", first.id), NULL, NULL), 200);
     px_destroy(&box);
+}
+
+typedef struct {
+    sprov_sandbox *sandbox;
+    sprov_status status;
+    sprov_error error;
+} Starter;
+
+static void *start_one(void *ctx)
+{
+    Starter *s = ctx;
+    s->error = (sprov_error)SPROV_INIT(sprov_error);
+    s->status = ep_api()->start(s->sandbox, NULL, NULL, &s->error);
+    return NULL;
+}
+
+static void remove_image(const char *id)
+{
+    cr_assert_eq(ep_engine("DELETE", ep_format("/images/%s", id), NULL, NULL), 200);
+}
+
+/* Others remove the template's image while a start's request, which the rule holds, is on its way
+ * to the engine. */
+static sprov_status start_while_removed(sprov_sandbox *sandbox, const char *id, const char *rule,
+                                        bool (*is_held)(void *ctx), sprov_error *error)
+{
+    Starter starter = {.sandbox = sandbox};
+    pthread_t thread;
+    px_set("[{%s,'do':'delay','at':'request','ms':3000}]", rule);
+    px_forget();
+    cr_assert_eq(pthread_create(&thread, NULL, start_one, &starter), 0);
+    cr_assert(ep_wait_until(is_held, NULL));
+    remove_image(id);
+    pthread_join(thread, NULL);
+    px_clear();
+    *error = starter.error;
+    return starter.status;
+}
+
+static bool looks_again(void *ctx)
+{
+    return px_count("GET /images/**") >= 2;
+}
+
+static bool creates(void *ctx)
+{
+    return px_count("POST /containers/create") >= 1;
+}
+
+static const struct {
+    const char *rule;
+    bool (*is_held)(void *ctx);
+} moments[] = {
+    {"'method':'GET','path':'/images/**','nth':2", looks_again},
+    {CREATE ",'nth':1", creates},
+};
+
+Test(wire_engine, a_template_s_image_that_goes_before_its_container_is_made_is_built_again)
+{
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        EpBox box = px_box(PX_PLAIN);
+        sprov_template_result built;
+        sprov_error error;
+        char *definition = new_definition(&box);
+        build(&box, definition, &built);
+        sprov_sandbox *sandbox =
+            ep_create(box.provider, box.id, ep_format(PX_PLAIN ",\"template\":%s", definition));
+        cr_expect_eq(
+            start_while_removed(sandbox, built.id, moments[i].rule, moments[i].is_held, &error),
+            SPROV_OK, "%zu: %s", i, error.message);
+        cr_expect_eq(px_count("POST /build"), 1, "%zu", i);
+        cr_expect_str_eq(ep_ask(sandbox, "echo $WIRE"), box.id);
+        cr_expect_eq(ep_api()->destroy(sandbox, NULL, NULL), SPROV_OK);
+        ep_api()->release(sandbox);
+        remove_image(built.id);
+        px_destroy(&box);
+    }
+}
+
+Test(wire_engine, one_of_a_template_that_is_known_by_its_id_alone_is_told_by_name)
+{
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        EpBox box = px_box(PX_PLAIN);
+        sprov_template_result built;
+        sprov_error error;
+        build(&box, new_definition(&box), &built);
+        sprov_sandbox *sandbox =
+            ep_create(box.provider, box.id, ep_format(PX_PLAIN ",\"template\":\"%s\"", built.id));
+        sprov_status status =
+            start_while_removed(sandbox, built.id, moments[i].rule, moments[i].is_held, &error);
+        px_is_error(status, &error, SPROV_E_NOT_FOUND,
+                    ep_format("template \"%s\": build it first", built.id));
+        cr_expect_eq(ep_count(box.id), 0, "%zu", i);
+        ep_api()->release(sandbox);
+        px_destroy(&box);
+    }
 }
 
 /* Wherever the connection breaks from then on: who asks again is the host. */

@@ -268,3 +268,50 @@ Test(wire_start, a_security_option_that_nobody_confirms_is_refused_by_name)
     ep_start(box.sandbox);
     px_destroy(&box);
 }
+
+/* ------------------------------------------------------ calls beside one that looks */
+
+static void take_text(void *ctx, const char *text, size_t size)
+{
+    *(char **)ctx = ep_format("%.*s", (int)size, text);
+}
+
+static void *exec_without_start(void *ctx)
+{
+    EpBox *box = ctx;
+    sprov_exec_request request = SPROV_INIT(sprov_exec_request);
+    sprov_call call = SPROV_INIT(sprov_call);
+    request.command = "echo never";
+    call.flags = SPROV_CALL_NO_START;
+    EpRun run = ep_run(box->sandbox, &request, &call);
+    px_is_error(run.status, &run.error, SPROV_E_NOT_READY, "start it again");
+    return NULL;
+}
+
+static bool looks(void *ctx)
+{
+    return px_count("GET /containers/json") > 0;
+}
+
+Test(wire_start,
+     of_a_sandbox_that_others_removed_info_tells_no_stop_beside_a_call_that_looks_for_it)
+{
+    EpBox box = px_box(PX_PLAIN);
+    char *json = NULL;
+    ep_start(box.sandbox);
+    cr_assert_eq(
+        ep_engine("DELETE", ep_format("/containers/%s?force=1", ep_container(box.id)), NULL, NULL),
+        204);
+    px_set("[{" LIST ",'nth':1,'do':'delay','ms':3000}]");
+    px_forget();
+    pthread_t thread;
+    cr_assert_eq(pthread_create(&thread, NULL, exec_without_start, &box), 0);
+    cr_assert(ep_wait_until(looks, NULL));
+    cr_expect_eq(ep_lifecycle()->info(box.sandbox, NULL, take_text, &json, NULL), SPROV_OK);
+    cr_expect(strstr(json, "\"status\":\"pending\""), "%s", json);
+    pthread_join(thread, NULL);
+    json = NULL;
+    cr_expect_eq(ep_lifecycle()->describe(box.sandbox, take_text, &json, NULL), SPROV_OK);
+    cr_expect(strstr(json, "\"status\":\"pending\""), "%s", json);
+    px_destroy(&box);
+}

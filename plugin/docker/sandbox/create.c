@@ -363,43 +363,84 @@ static bool attempt_all(const Attempt *a, DkrLife **ret_life, DkrStartOutcome *r
     return false;
 }
 
+/* All that comes after the image's name. */
+static bool make(Attempt *a, const DkrStartHooks *hooks, DkrLife **ret_life,
+                 DkrStartOutcome *ret_outcome, GError **error)
+{
+    const char *architecture;
+    json_auto_t *image = NULL;
+    g_auto(DkrPlacement) placement = {0};
+    g_auto(DkrLinkSocket) socket = {0};
+    a->placement = &placement;
+    a->socket = &socket;
+    if (!dkr_image_ensure(a->context, a->options, a->image, hooks, a->wait, &image, error)) {
+        dkr_blame_option(a->options, error);
+        return false;
+    }
+    if (!dkr_connect_architecture(a->context, a->wait, &architecture, error) ||
+        !dkr_placement_decide(a->options, image, architecture, &placement, error) ||
+        !dkr_socket_plan_new(a->context, a->options, &placement, &socket, error) ||
+        !dkr_subpath_create(a->context, a->options, a->image, a->wait, error))
+        return false;
+    bool ok = attempt_all(a, ret_life, ret_outcome, error);
+    dkr_socket_plan_drop(&socket);
+    return ok;
+}
+
+/* Whether a template's image was there and somebody removed it meanwhile; *why says so then. */
+static bool was_removed(const Attempt *a, const DkrStartHooks *hooks, GError **why)
+{
+    json_auto_t *image = NULL;
+    g_autoptr(GError) missing = NULL;
+    if (a->options->image || !spr_error_is(*why, SPR_E_NOT_FOUND, NULL) ||
+        dkr_image_ensure(a->context, a->options, a->image, hooks, a->wait, &image, &missing) ||
+        !spr_error_is(missing, SPR_E_NOT_FOUND, "image-not-found"))
+        return false;
+    g_clear_error(why);
+    *why = g_steal_pointer(&missing);
+    return true;
+}
+
+/* Of plan all but the image. */
+static bool resolve_and_make(const Attempt *plan, const DkrStartHooks *hooks, DkrLife **ret_life,
+                             DkrStartOutcome *ret_outcome, bool *ret_removed, GError **error)
+{
+    g_autofree char *image = NULL;
+    g_autofree char *workdir = NULL;
+    g_autoptr(GError) why = NULL;
+    *ret_removed = false;
+    if (!plan->options->image &&
+        !hooks->resolve_template(hooks->ctx, plan->options, plan->wait, &image, &workdir, error))
+        return false;
+    Attempt a = *plan;
+    a.image = image ? image : plan->options->image;
+    a.template_workdir = workdir;
+    if (make(&a, hooks, ret_life, ret_outcome, &why))
+        return true;
+    *ret_removed = was_removed(&a, hooks, &why);
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
+}
+
 bool dkr_create_new(const DkrContext *context, const DkrSandboxOptions *options,
                     const DkrStartHooks *hooks, const SprWait *wait, DkrLife **ret_life,
                     DkrStartOutcome *ret_outcome, GError **error)
 {
     int api_minor;
-    const char *architecture;
-    g_autofree char *template_image = NULL;
-    g_autofree char *template_workdir = NULL;
+    bool removed;
     g_autofree char *name = dkr_name_for_container(options->id, options->name);
-    json_auto_t *image = NULL;
-    g_auto(DkrPlacement) placement = {0};
-    g_auto(DkrLinkSocket) socket = {0};
+    g_autoptr(GError) why = NULL;
     if (!dkr_client_api_minor(context->client, wait, &api_minor, error) ||
         !dkr_spec_check_api(options, api_minor, error) ||
         !dkr_isolation_check(context, options, wait, error))
         return false;
-    if (!options->image && !hooks->resolve_template(hooks->ctx, options, wait, &template_image,
-                                                    &template_workdir, error))
-        return false;
-    Attempt a = {.context = context,
-                 .options = options,
-                 .image = template_image ? template_image : options->image,
-                 .template_workdir = template_workdir,
-                 .name = name,
-                 .placement = &placement,
-                 .socket = &socket,
-                 .wait = wait};
-    if (!dkr_image_ensure(context, options, a.image, hooks, wait, &image, error)) {
-        dkr_blame_option(options, error);
-        return false;
+    const Attempt plan = {.context = context, .options = options, .name = name, .wait = wait};
+    if (resolve_and_make(&plan, hooks, ret_life, ret_outcome, &removed, &why))
+        return true;
+    if (removed) {
+        spr_log(&context->log, SPR_LOG_INFO, "template", "once more: %s", why->message);
+        return resolve_and_make(&plan, hooks, ret_life, ret_outcome, &removed, error);
     }
-    if (!dkr_connect_architecture(context, wait, &architecture, error) ||
-        !dkr_placement_decide(options, image, architecture, &placement, error) ||
-        !dkr_socket_plan_new(context, options, &placement, &socket, error) ||
-        !dkr_subpath_create(context, options, a.image, wait, error))
-        return false;
-    bool ok = attempt_all(&a, ret_life, ret_outcome, error);
-    dkr_socket_plan_drop(&socket);
-    return ok;
+    g_propagate_error(error, g_steal_pointer(&why));
+    return false;
 }
