@@ -133,25 +133,12 @@ static void check_given(void)
     case_api()->close(provider, case_error());
 }
 
-/* Without its engine a provider would fail each case, and be told nothing about. */
-static sprov_sandbox *start_shared(void)
-{
-    sprov_sandbox *sandbox = case_handle(case_shared_id(), NULL, NULL);
-    sprov_status status = case_api()->start(sandbox, NULL, NULL, case_error());
-    if (status == SPROV_E_UNAVAILABLE)
-        child_record("unusable", "%s", case_last_error()->message);
-    if (status != SPROV_OK)
-        child_fail("start() answered \"%s\": %s", hs_status_name(status),
-                   case_last_error()->message);
-    return sandbox;
-}
-
 static void errand_prepare(void)
 {
     check_given();
     tell_facts();
     gint64 begin = case_now_ms();
-    sprov_sandbox *sandbox = start_shared();
+    sprov_sandbox *sandbox = case_shared();
     gint64 start_ms = case_now_ms() - begin;
     gint64 times[5];
     for (gsize i = 0; i < G_N_ELEMENTS(times); i++) {

@@ -197,10 +197,6 @@ check 'a wrong --config is told once, and nothing else' not_left '*Bail out! the
 suite mock --include 'EXE-*' --options '{"imagine":1}'
 check 'so are wrong --options' not_left '*Bail out! the provider refuses --options: *imagine*0 passed, 1 failed*'
 
-TMPDIR=$work/cut suite ../../plugin/docker/docker --level 1 --config "{\"host\":\"unix://$work/no-engine\"}" --json "$work/cut.json"
-check 'an engine that is not there is told once, and nothing else' \
-    eval 'not_left "*Bail out! no engine at unix://$work/no-engine *0 passed, 1 failed*" && [ "$(verdicts "$work/cut.json")" = "" ]'
-check 'and there is no ledger of it' [ -z "$(find "$work/cut" -name 'host-sim-check-*')" ]
 for option in --seed --shuffle; do
     suite mock --include EXE-01 $option -1
     check "a $option below 0 is refused" gave 2 "*$option -1: give 0 or more*"
