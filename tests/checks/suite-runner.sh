@@ -111,6 +111,7 @@ done
 mkdir "$work/cut"
 suite_cut_by() { # SIGNAL: the same for a run of bad-hang, in the middle of its second case
     local pid tries=0
+    : > "$work/out"
     TMPDIR=$work/cut "$host" check "$providers/bad-hang.so" --jobs 1 --include EXE-01 --include RDF-01 --include RDF-02 \
         --json "$work/cut.json" --junit "$work/cut.xml" --html "$work/cut.html" > "$work/out" 2> "$work/err" &
     pid=$!
