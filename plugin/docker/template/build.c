@@ -9,9 +9,6 @@
 
 #include <string.h>
 
-/* A prune of others may remove what was just built. */
-#define BUILDS 2
-
 typedef struct {
     const DkrRecipe *recipe;
     const DkrBuildRequest *request;
@@ -193,24 +190,14 @@ static void warn_of_credentials(const Build *build)
 static bool build_and_inspect(Build *build, DkrTemplateImage **ret_image, GError **error)
 {
     const DkrBuildEngine *engine = build->engine;
-    return open_session(build, error) && ensure_base(build, error) && run_build(build, error) &&
-           engine->inspect(engine->ctx, build->recipe->template_id, build->wait, ret_image, error);
-}
-
-/* Of plan all but report and session. *ret_image stays NULL where somebody removed it since. */
-static bool build_once(const Build *plan, DkrTemplateImage **ret_image, GError **error)
-{
-    const DkrBuildRequest *request = plan->request;
-    g_autoptr(DkrBuildReport) report = dkr_build_report_new(
-        plan->recipe->template_id, request->on_progress, request->progress_ctx);
-    Build build = *plan;
-    dkr_secrets_hide(build.secrets, report->redactor);
-    build.report = report;
-    bool ok = build_and_inspect(&build, ret_image, error);
-    if (build.session_id)
-        build.engine->close_session(build.engine->ctx);
-    g_free(build.session_id);
-    return ok;
+    g_autoptr(DkrTemplateImage) image = NULL;
+    if (!open_session(build, error) || !ensure_base(build, error) || !run_build(build, error) ||
+        !engine->inspect(engine->ctx, build->recipe->template_id, build->wait, &image, error))
+        return false;
+    if (!image)
+        return incomplete(build, "the image is gone right after its build", error);
+    *ret_image = g_steal_pointer(&image);
+    return true;
 }
 
 bool dkr_template_find(const DkrRecipe *recipe, const DkrBuildEngine *engine, const SprWait *wait,
@@ -230,22 +217,23 @@ bool dkr_template_build(const DkrRecipe *recipe, const DkrBuildRequest *request,
     const DkrBuildHost *host = &request->host;
     Build build = {.recipe = recipe, .request = request, .engine = engine, .wait = wait};
     g_autoptr(DkrSecrets) secrets = NULL;
-    g_autoptr(DkrTemplateImage) image = NULL;
+    g_autoptr(DkrBuildReport) report = NULL;
     if (!request->force && !dkr_template_find(recipe, engine, wait, ret_image, error))
         return false;
     if (!request->force && *ret_image)
         return true;
     if (!dkr_secrets_gather(recipe, host->secret, host->ctx, &secrets, error))
         return false;
+    report = dkr_build_report_new(recipe->template_id, request->on_progress, request->progress_ctx);
+    dkr_secrets_hide(secrets, report->redactor);
     build.secrets = secrets;
+    build.report = report;
     warn_of_credentials(&build);
-    for (int i = 0; i < BUILDS && !image; i++) {
-        if (!build_once(&build, &image, error))
-            return false;
-    }
-    if (!image)
-        return incomplete(&build, "the image is gone right after its build", error);
-    engine->sweep(engine->ctx, recipe->template_id);
-    *ret_image = g_steal_pointer(&image);
-    return true;
+    bool ok = build_and_inspect(&build, ret_image, error);
+    if (build.session_id)
+        engine->close_session(engine->ctx);
+    g_free(build.session_id);
+    if (ok)
+        engine->sweep(engine->ctx, recipe->template_id);
+    return ok;
 }

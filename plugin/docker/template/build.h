@@ -67,9 +67,8 @@ typedef struct {
 bool dkr_template_find(const DkrRecipe *recipe, const DkrBuildEngine *engine, const SprWait *wait,
                        DkrTemplateImage **ret_image, GError **error);
 
-/* Success needs the image's id from the engine and an inspect that finds the tag; where that finds
- * none it is built once more. A failing step is SPR_E_BUILD with the detail {"step", "command",
- * "exitCode", "output"}, each null when unknown. */
+/* Success needs the image's id from the engine and an inspect that finds the tag. A failing step is
+ * SPR_E_BUILD with the detail {"step", "command", "exitCode", "output"}, each null when unknown. */
 bool dkr_template_build(const DkrRecipe *recipe, const DkrBuildRequest *request,
                         const DkrBuildEngine *engine, const SprWait *wait,
                         DkrTemplateImage **ret_image, GError **error);
