@@ -124,6 +124,10 @@ Test(no_engine, does_not_keep_a_handle_from_being_made_and_destroyed)
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }
 
+static void take_text(void *ctx, const char *text, size_t size)
+{
+}
+
 /* -------------------------------------------------------------------------- no engine */
 
 /* What it does to each connection. */
@@ -277,6 +281,42 @@ Test(no_engine, that_is_silent_is_left_at_the_deadline)
     }
 }
 
+/* The contract's reason, and what its user can do about it. */
+Test(no_engine, that_is_silent_to_the_deadline_is_named_with_what_was_asked)
+{
+    static const struct {
+        Manner manner;
+        const char *config, *asked;
+    } cases[] = {
+        {{.answer = NULL, .hold = true}, "", "GET /_ping"},
+        {{.answer = NULL, .hold = true}, ",\"version\":\"1.41\"", "GET /containers/json"},
+        {{.answer = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nOK", .hold = true},
+         "",
+         "GET /_ping"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Impostor *im = impostor_new(&cases[i].manner, false);
+        sprov_provider *provider = NULL;
+        sprov_error error = SPROV_INIT(sprov_error);
+        sprov_call call = SPROV_INIT(sprov_call);
+        char *config = ep_format("{\"host\":\"unix://%s\",\"environment\":false%s}", im->path,
+                                 cases[i].config);
+        char *says = ep_format("the call's deadline passed before unix://%s answered %s: it is "
+                               "frozen or has too much to do; give the call more time, or try "
+                               "again later",
+                               im->path, cases[i].asked);
+        cr_assert_eq(ep_api()->open(NULL, config, &provider, &error), SPROV_OK, "%s",
+                     error.message);
+        call.timeout_ms = 1500;
+        cr_expect_eq(ep_lifecycle()->list(provider, &call, take_text, NULL, &error),
+                     SPROV_E_TIMEOUT);
+        cr_expect_str_eq(error.reason, "deadline");
+        cr_expect_str_eq(error.message, says);
+        cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+        impostor_end(im);
+    }
+}
+
 Test(no_engine, that_never_accepts_is_left_at_the_deadline)
 {
     char *folder = new_folder(), *path = ep_format("%s/s", folder);
@@ -301,10 +341,6 @@ Test(no_engine, that_never_accepts_is_left_at_the_deadline)
 }
 
 /* ------------------------------------------------------------------------- its texts */
-
-static void take_text(void *ctx, const char *text, size_t size)
-{
-}
 
 #define GO_400 "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 #define NGINX_400                                                                                  \

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #define TEXT_MOST 400
+#define LATE_US (1 * G_USEC_PER_SEC)
 #define STATUS_LEAST 200 /* every errno is below */
 
 typedef struct {
@@ -113,6 +114,47 @@ bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int er
     spr_error_set_native(error, errno_value);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
+}
+
+static char *request_of(const DkrAsked *asked)
+{
+    return g_strdup_printf("%s %.*s", asked->method, (int)strcspn(asked->path, "?"), asked->path);
+}
+
+bool dkr_failure_silent(GError **error, const DkrAsked *asked, bool by_config)
+{
+    const DkrEndpoint *endpoint = asked->endpoint;
+    g_autofree char *request = request_of(asked);
+    if (by_config)
+        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                 "%s did not answer %s in the %" G_GINT64_FORMAT
+                 " ms of config \"timeout\": give it more time",
+                 endpoint->address, request, endpoint->limit_ms);
+    else
+        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                 "%s did not answer %s for %d s: it is frozen or has too much to do; try again "
+                 "later",
+                 endpoint->address, request, (int)(asked->silent_us / G_USEC_PER_SEC));
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+bool dkr_failure_cut_off(GError **error, GError *why, const DkrAsked *asked)
+{
+    if (!spr_error_is(why, SPR_E_TIMEOUT, "deadline")) {
+        g_propagate_error(error, why);
+        return false;
+    }
+    g_error_free(why);
+    g_autofree char *request = request_of(asked);
+    if (asked->silent_us >= LATE_US)
+        return spr_fail(error, SPR_E_TIMEOUT, "deadline",
+                        "the call's deadline passed before %s answered %s: it is frozen or has "
+                        "too much to do; give the call more time, or try again later",
+                        asked->endpoint->address, request);
+    return spr_fail(error, SPR_E_TIMEOUT, "deadline",
+                    "the call's deadline passed during %s at %s: give the call more time", request,
+                    asked->endpoint->address);
 }
 
 bool dkr_failure_broken(GError **error, const char *what)
