@@ -216,6 +216,14 @@ static const char *text_of(const DkrLane *lane, CURLcode result)
     return result == CURLE_SEND_FAIL_REWIND ? "it was closed" : curl_easy_strerror(result);
 }
 
+/* Of a connection that this request made. NULL: none. */
+static char *doubt_of(const DkrReply *reply)
+{
+    const DkrTls *tls = reply->client->endpoint->tls;
+    bool is_new = tls && reply->lane->shakes_hands && reply->head_size == 0;
+    return is_new ? dkr_tls_doubt(tls) : NULL;
+}
+
 static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
 {
     if (spr_wait_is_gone(wait)) /* which is why the connection broke */
@@ -229,10 +237,11 @@ static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
     GError *why = NULL;
     if (!dkr_lane_check(reply->lane, reply->result, &why))
         return fail_cut_off(reply, why, error);
-    spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %.*s: %s",
-             reply->client->endpoint->address, reply->request.method,
-             (int)strcspn(reply->request.path, "?"), reply->request.path,
-             text_of(reply->lane, reply->result));
+    g_autofree char *doubt = doubt_of(reply);
+    spr_fail(error, SPR_E_IO, "connection-broken",
+             "the connection to %s broke during %s %.*s: %s%s%s", reply->client->endpoint->address,
+             reply->request.method, (int)strcspn(reply->request.path, "?"), reply->request.path,
+             text_of(reply->lane, reply->result), doubt ? "; " : "", doubt ? doubt : "");
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }
