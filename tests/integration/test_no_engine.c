@@ -351,6 +351,11 @@ Test(no_engine, that_never_accepts_is_left_at_the_deadline)
 #define PAGE_502 "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 53\r\nConnection: close\r\n\r\n" PAGE
 #define PAGE_200 "HTTP/1.1 200 OK\r\nContent-Length: 53\r\nConnection: close\r\n\r\n" PAGE
 #define MOVED_301 "HTTP/1.1 301 Moved\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
+#define TEXT(status) "HTTP/1.1 " status " X\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+#define BARE_401 "HTTP/1.1 401 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define ENGINE_403                                                                                 \
+    "HTTP/1.1 403 X\r\nApi-Version: 1.41\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+#define OK_ALWAYS "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nOK"
 #define SSH_BANNER "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"
 
 /* What an address that means something else is answered with names it and what to write. */
@@ -413,6 +418,36 @@ Test(no_engine, behind_a_wrong_port_is_told_with_the_way_out)
          "tcp://",
          "status 502 and a web page",
          SPROV_E_INTERNAL},
+        {{.answer = TEXT("400")},
+         "tcp",
+         "",
+         "engine-refused",
+         "tcp://",
+         "status 400 (\"hello\")",
+         SPROV_E_INVALID_ARGUMENT},
+        {{.answer = TEXT("401")},
+         "tcp",
+         "",
+         "engine-denied",
+         "tcp://",
+         "look at its host, port and path",
+         SPROV_E_DENIED},
+        {{.answer = BARE_401}, "tcp", "", "engine-denied", "tcp://", "port", SPROV_E_DENIED},
+        {{.answer = TEXT("404")}, "tcp", "", "not-an-engine", "tcp://", "404", SPROV_E_IO},
+        {{.answer = TEXT("502")},
+         "tcp",
+         "",
+         "engine-error",
+         "tcp://",
+         "what stands before the engine",
+         SPROV_E_INTERNAL},
+        {{.answer = OK_ALWAYS},
+         "tcp",
+         "",
+         "answer-not-json",
+         "tcp://",
+         "answered GET /containers/json with status 200 and no JSON",
+         SPROV_E_IO},
         {{.answer = NULL, .hold = true},
          "tcp",
          ",\"timeout\":100",

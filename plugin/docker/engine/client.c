@@ -255,7 +255,8 @@ static bool fail_status(DkrReply *reply, const SprWait *wait, GError **error)
            dkr_reply_read(reply, wait, &data, &size, NULL))
         g_byte_array_append(text, data, (guint)MIN(size, ERROR_BODY_MOST - text->len));
     const guint8 *bytes = text->data ? text->data : (guint8 *)"";
-    return dkr_failure_set_of(error, reply->client->endpoint, reply->status, bytes, text->len);
+    return dkr_failure_set_of(error, reply->client->endpoint, reply->status, bytes, text->len,
+                              dkr_reply_header(reply, DKR_MARK) != NULL);
 }
 
 /* An engine that refuses an upload early may reset the connection behind its answer: the answer

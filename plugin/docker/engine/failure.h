@@ -9,9 +9,13 @@
 /* Always false; body is JSON {"message"} or plain text of any kind. */
 bool dkr_failure_set(GError **error, int status, const void *body, gsize size);
 
-/* The same of a known engine: that it wants TLS, or has web pages, is an address that is wrong. */
+/* The same of a known engine: that it wants TLS, has web pages, or neither an engine's errors nor
+ * one of its headers (is_marked), is an address that is wrong. */
 bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
-                        gsize size);
+                        gsize size, bool is_marked);
+
+/* A header, in lower case, that every engine's answer has. */
+#define DKR_MARK "api-version"
 
 /* Always false; the connection could not be made: text, or else errno_value, says why. Without an
  * errno_value nobody knows whether the request came through. */

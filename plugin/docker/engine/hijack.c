@@ -155,8 +155,9 @@ static bool fail_refused(DkrHijack *hijack, const char *head, const SprWait *wai
         if (n == 0 && !end && !spr_wait_poll(&limited, &p, 1, SPR_NEVER, &ready, NULL))
             break;
     }
+    g_autofree char *mark = header(head, DKR_MARK);
     return dkr_failure_set_of(error, dkr_client_endpoint(hijack->client), hijack->status, text,
-                              have);
+                              have, mark != NULL);
 }
 
 static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait, GError **error)
