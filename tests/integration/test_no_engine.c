@@ -124,6 +124,10 @@ Test(no_engine, does_not_keep_a_handle_from_being_made_and_destroyed)
     cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
 }
 
+static void take_text(void *ctx, const char *text, size_t size)
+{
+}
+
 /* -------------------------------------------------------------------------- no engine */
 
 /* What it does to each connection. */
@@ -277,6 +281,42 @@ Test(no_engine, that_is_silent_is_left_at_the_deadline)
     }
 }
 
+/* The contract's reason, and what its user can do about it. */
+Test(no_engine, that_is_silent_to_the_deadline_is_named_with_what_was_asked)
+{
+    static const struct {
+        Manner manner;
+        const char *config, *asked;
+    } cases[] = {
+        {{.answer = NULL, .hold = true}, "", "GET /_ping"},
+        {{.answer = NULL, .hold = true}, ",\"version\":\"1.41\"", "GET /containers/json"},
+        {{.answer = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nOK", .hold = true},
+         "",
+         "GET /_ping"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        Impostor *im = impostor_new(&cases[i].manner, false);
+        sprov_provider *provider = NULL;
+        sprov_error error = SPROV_INIT(sprov_error);
+        sprov_call call = SPROV_INIT(sprov_call);
+        char *config = ep_format("{\"host\":\"unix://%s\",\"environment\":false%s}", im->path,
+                                 cases[i].config);
+        char *says = ep_format("the call's deadline passed before unix://%s answered %s: it is "
+                               "frozen or has too much to do; give the call more time, or try "
+                               "again later",
+                               im->path, cases[i].asked);
+        cr_assert_eq(ep_api()->open(NULL, config, &provider, &error), SPROV_OK, "%s",
+                     error.message);
+        call.timeout_ms = 1500;
+        cr_expect_eq(ep_lifecycle()->list(provider, &call, take_text, NULL, &error),
+                     SPROV_E_TIMEOUT);
+        cr_expect_str_eq(error.reason, "deadline");
+        cr_expect_str_eq(error.message, says);
+        cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+        impostor_end(im);
+    }
+}
+
 Test(no_engine, that_never_accepts_is_left_at_the_deadline)
 {
     char *folder = new_folder(), *path = ep_format("%s/s", folder);
@@ -302,10 +342,6 @@ Test(no_engine, that_never_accepts_is_left_at_the_deadline)
 
 /* ------------------------------------------------------------------------- its texts */
 
-static void take_text(void *ctx, const char *text, size_t size)
-{
-}
-
 #define GO_400 "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
 #define NGINX_400                                                                                  \
     "HTTP/1.1 400 Bad Request\r\nContent-Length: 71\r\nConnection: close\r\n\r\n"                  \
@@ -315,6 +351,11 @@ static void take_text(void *ctx, const char *text, size_t size)
 #define PAGE_502 "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 53\r\nConnection: close\r\n\r\n" PAGE
 #define PAGE_200 "HTTP/1.1 200 OK\r\nContent-Length: 53\r\nConnection: close\r\n\r\n" PAGE
 #define MOVED_301 "HTTP/1.1 301 Moved\r\nLocation: /login\r\nContent-Length: 0\r\n\r\n"
+#define TEXT(status) "HTTP/1.1 " status " X\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+#define BARE_401 "HTTP/1.1 401 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define ENGINE_403                                                                                 \
+    "HTTP/1.1 403 X\r\nApi-Version: 1.41\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello"
+#define OK_ALWAYS "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nOK"
 #define SSH_BANNER "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"
 
 /* What an address that means something else is answered with names it and what to write. */
@@ -377,6 +418,36 @@ Test(no_engine, behind_a_wrong_port_is_told_with_the_way_out)
          "tcp://",
          "status 502 and a web page",
          SPROV_E_INTERNAL},
+        {{.answer = TEXT("400")},
+         "tcp",
+         "",
+         "engine-refused",
+         "tcp://",
+         "status 400 (\"hello\")",
+         SPROV_E_INVALID_ARGUMENT},
+        {{.answer = TEXT("401")},
+         "tcp",
+         "",
+         "engine-denied",
+         "tcp://",
+         "look at its host, port and path",
+         SPROV_E_DENIED},
+        {{.answer = BARE_401}, "tcp", "", "engine-denied", "tcp://", "port", SPROV_E_DENIED},
+        {{.answer = TEXT("404")}, "tcp", "", "not-an-engine", "tcp://", "404", SPROV_E_IO},
+        {{.answer = TEXT("502")},
+         "tcp",
+         "",
+         "engine-error",
+         "tcp://",
+         "what stands before the engine",
+         SPROV_E_INTERNAL},
+        {{.answer = OK_ALWAYS},
+         "tcp",
+         "",
+         "answer-not-json",
+         "tcp://",
+         "answered GET /containers/json with status 200 and no JSON",
+         SPROV_E_IO},
         {{.answer = NULL, .hold = true},
          "tcp",
          ",\"timeout\":100",

@@ -25,7 +25,7 @@ static const struct {
     {"{'repeat':'on fire, ','bytes':10000000}", "text/plain", "on fire"},
     {"{'repeat':'{','bytes':10000000}", "application/json", "{{{"},
     {"'{`message`:5}'", "application/json", "5"},
-    {"{'base64':'//79gIGCg/8='}", "application/json", "the engine says: "},
+    {"{'base64':'//79gIGCg/8='}", "application/json", "status 500 (\""},
     {"''", "text/plain", "500"},
 };
 

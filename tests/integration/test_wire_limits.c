@@ -76,6 +76,27 @@ Test(wire_limits, an_engine_that_keeps_the_exit_code_to_itself_ends_by_the_deadl
     px_leave(&box);
 }
 
+Test(wire_limits, an_exec_without_an_answer_names_the_engine_at_the_deadline)
+{
+    EpBox box = px_plain();
+    px_set("[{" START ",'do':'stall'}]");
+    EpRun run = px_run(&box, 2000, "true");
+    px_is_error(run.status, &run.error, SPROV_E_TIMEOUT, "answered POST /exec/");
+    cr_assert_str_eq(run.error.reason, "deadline");
+    px_leave(&box);
+}
+
+Test(wire_limits, an_exec_without_an_answer_is_not_blamed_on_a_call_without_a_deadline)
+{
+    EpBox box = px_box(PX_PLAIN ",\"dockerOptions\":{\"timeout\":700}");
+    ep_start(box.sandbox);
+    px_set("[{" START ",'do':'stall'}]");
+    EpRun run = px_run(&box, 0, "true");
+    px_is_error(run.status, &run.error, SPROV_E_TIMEOUT, "700 ms of config \"timeout\"");
+    cr_assert_str_eq(run.error.reason, "engine-silent");
+    px_destroy(&box);
+}
+
 /* One that answers pings and all else but starts no process: stuck is not frozen. */
 Test(wire_limits, an_engine_whose_execs_are_stuck_ends_a_command_by_its_deadline)
 {

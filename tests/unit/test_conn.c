@@ -1,9 +1,12 @@
-/* A connection that carries bytes both ways, before an engine of our own making that speaks TLS. */
+/* Connections to an engine of our own making that speaks TLS, or refuses to. */
 #include <criterion/criterion.h>
 
+#include "base/error.h"
+#include "engine/client.h"
 #include "engine/conn.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -97,4 +100,118 @@ Test(conn, that_the_engine_ended_by_tls_is_over_for_everybody_in_between)
     cr_expect_eq(engine.seen, ECONNRESET, "the engine saw %s", g_strerror(engine.seen));
     close(engine.listener);
     SSL_CTX_free(engine.context);
+}
+
+/* ------------------------------------------------------------------------- refusals */
+
+static int hesitation_us; /* of whoever writes by TLS */
+
+/* In place of the library's: a request that is written when its refusal has come. */
+__attribute__((visibility("default"))) int SSL_write(SSL *ssl, const void *data, int size)
+{
+    int (*real)(SSL *, const void *, int) =
+        (int (*)(SSL *, const void *, int))dlsym(RTLD_NEXT, "SSL_write");
+    if (hesitation_us > 0)
+        g_usleep((gulong)hesitation_us);
+    return real(ssl, data, size);
+}
+
+static void refuse(SSL *ssl, int fd)
+{
+    cr_expect_neq(SSL_accept(ssl), 1);
+}
+
+/* Goes when its own side of the handshake is done. */
+static void leave(SSL *ssl, int fd)
+{
+    char hello[4096];
+    BIO *only = BIO_new(BIO_s_mem());
+    gssize n = recv(fd, hello, sizeof hello, 0);
+    cr_assert_eq(BIO_write(only, hello, (int)n), (int)n);
+    SSL_set0_rbio(ssl, only);
+    cr_expect_neq(SSL_accept(ssl), 1);
+}
+
+static void hang_up(SSL *ssl, int fd)
+{
+    char hello[4096];
+    cr_expect_gt(recv(fd, hello, sizeof hello, 0), 0);
+}
+
+static void reset(SSL *ssl, int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    cr_assert_eq(poll(&p, 1, 20000), 1);
+}
+
+typedef struct {
+    void (*manner)(SSL *ssl, int fd);
+    int hesitation_us;
+    const char *reason, *says;
+} Refusal;
+
+typedef struct {
+    Engine engine;
+    const Refusal *refusal;
+} Refuser;
+
+static void *be_refuser(void *ctx)
+{
+    Refuser *refuser = ctx;
+    int fd = accept(refuser->engine.listener, NULL, NULL);
+    SSL *ssl = SSL_new(refuser->engine.context);
+    SSL_set_fd(ssl, fd);
+    SSL_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    refuser->refusal->manner(ssl, fd);
+    SSL_free(ssl);
+    close(fd);
+    return NULL;
+}
+
+static void is_refused(const Refusal *refusal)
+{
+    Refuser refuser = {.refusal = refusal};
+    DkrEndpoint *endpoint = begin_engine(&refuser.engine);
+    DkrClient *client = dkr_client_new(endpoint, "test", NULL);
+    SprWait wait = spr_wait_for(20000);
+    g_autoptr(GError) error = NULL;
+    pthread_t thread;
+    hesitation_us = refusal->hesitation_us;
+    cr_assert_eq(pthread_create(&thread, NULL, be_refuser, &refuser), 0);
+    cr_assert_not(dkr_client_ping(client, &wait, &error));
+    pthread_join(thread, NULL);
+    cr_expect_str_eq(spr_error_extra(error)->reason, refusal->reason, "%s", error->message);
+    cr_expect(strstr(error->message, refusal->says), "%s", error->message);
+    cr_expect(strstr(error->message, endpoint->address), "%s", error->message);
+    dkr_client_free(client);
+    close(refuser.engine.listener);
+    SSL_CTX_free(refuser.engine.context);
+}
+
+#define WANTS_CERT "it wants a client certificate: name one and its key in \"cert\" and \"key\""
+#define MAY_WANT_CERT                                                                              \
+    "it may want a client certificate: name one and its key in \"cert\" and \"key\""
+#define ENDED "it ended the handshake: look at the port"
+
+/* With TLS 1.3 a client learns it behind the handshake, and may be writing by then. */
+Test(conn, that_is_refused_for_its_certificate_is_told_so_whenever_the_refusal_comes)
+{
+    static const Refusal refusals[] = {
+        {refuse, 0, "tls-client-refused", WANTS_CERT},
+        {refuse, 100 * 1000, "tls-client-refused", WANTS_CERT},
+        {leave, 100 * 1000, "connection-broken", MAY_WANT_CERT},
+        {leave, 0, "connection-broken", MAY_WANT_CERT},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(refusals); i++)
+        is_refused(&refusals[i]);
+}
+
+Test(conn, that_ends_within_the_handshake_is_told_with_the_way_out)
+{
+    static const Refusal refusals[] = {
+        {hang_up, 0, "tls-failed", ENDED},
+        {reset, 0, "tls-failed", ENDED},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(refusals); i++)
+        is_refused(&refusals[i]);
 }

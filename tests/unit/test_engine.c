@@ -48,10 +48,10 @@ Test(failure, a_web_page_is_none_of_the_engine_s_words)
     g_autoptr(DkrEndpoint) endpoint = NULL;
     g_autoptr(GError) missing = NULL, bad_gateway = NULL;
     cr_assert(dkr_endpoint_parse("tcp://far:80", "DOCKER_HOST", &endpoint, NULL));
-    dkr_failure_set_of(&missing, endpoint, 404, page, strlen(page));
+    dkr_failure_set_of(&missing, endpoint, 404, page, strlen(page), false);
     cr_expect(spr_error_is(missing, SPR_E_IO, "not-an-engine"), "%s", missing->message);
     cr_expect_eq(dkr_failure_status(missing), 0);
-    dkr_failure_set_of(&bad_gateway, endpoint, 502, page, strlen(page));
+    dkr_failure_set_of(&bad_gateway, endpoint, 502, page, strlen(page), false);
     cr_expect_eq(dkr_failure_status(bad_gateway), 502);
     cr_expect(spr_error_extra(bad_gateway)->flags & SPR_ERROR_RETRYABLE);
     cr_expect_str_eq(
@@ -59,6 +59,50 @@ Test(failure, a_web_page_is_none_of_the_engine_s_words)
         "tcp://far:80 answered with status 502 and a web page "
         "(\"Not Found by policy \xef\xbf\xbd\"): look at what stands before the engine "
         "there, if one does");
+}
+
+/* Its mark is a header, or the form that errors of engines have. */
+Test(failure, text_without_an_engine_s_mark_is_told_with_the_address)
+{
+    static const struct {
+        int status;
+        const char *body;
+        bool is_marked;
+        const char *reason, *says;
+    } cases[] = {
+        {403, "no\n", false, "engine-denied",
+         "tcp://far:80 answered with status 403 (\"no\"), and not as an engine does: look at its "
+         "host, port and path, and at what stands before the engine there, if one does"},
+        {401, "", false, "engine-denied",
+         "tcp://far:80 answered with status 401, and not as an engine does: look at its host, port "
+         "and path, and at what stands before the engine there, if one does"},
+        {404, "no", false, "not-an-engine", "tcp://far:80 answered with status 404 (\"no\"), and "},
+        {404, "", false, "not-found", "tcp://far:80 answered with status 404, and not"},
+        {404, "no", true, "not-found", "the engine says: no"},
+        {403, "", true, "engine-denied", "the engine answered with status 403 and no text"},
+        {404, "{\"message\":\"no\"}", false, "not-found", "the engine says: no"},
+        {404, "{}", false, "not-found", "the engine says: {}"},
+    };
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    cr_assert(dkr_endpoint_parse("tcp://far:80", "DOCKER_HOST", &endpoint, NULL));
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) error = NULL;
+        dkr_failure_set_of(&error, endpoint, cases[i].status, cases[i].body, strlen(cases[i].body),
+                           cases[i].is_marked);
+        cr_expect_str_eq(spr_error_extra(error)->reason, cases[i].reason, "%s", error->message);
+        cr_expect(g_str_has_prefix(error->message, cases[i].says), "%s", error->message);
+    }
+}
+
+Test(failure, of_a_long_text_keeps_the_way_out)
+{
+    g_autoptr(DkrEndpoint) endpoint = NULL;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *body = g_strnfill(4000, 'x');
+    cr_assert(dkr_endpoint_parse("tcp://far:80", "DOCKER_HOST", &endpoint, NULL));
+    dkr_failure_set_of(&error, endpoint, 502, body, strlen(body), false);
+    cr_expect(g_str_has_suffix(error->message, "if one does"));
+    cr_expect_lt(strlen(error->message), 512);
 }
 
 Test(failure, an_engine_that_is_not_there_is_named_with_the_way_out)

@@ -70,25 +70,28 @@ static void take_result(DkrReply *reply)
     }
 }
 
+static DkrAsked asked_of(const DkrReply *reply)
+{
+    return (DkrAsked){.endpoint = reply->client->endpoint,
+                      .method = reply->request.method,
+                      .path = reply->request.path,
+                      .silent_us = g_get_monotonic_time() - reply->last_byte_us};
+}
+
 static bool fail_silent(const DkrReply *reply, GError **error)
 {
-    const DkrEndpoint *endpoint = reply->client->endpoint;
-    gint64 now_us = g_get_monotonic_time();
-    int path_length = (int)strcspn(reply->request.path, "?");
-    if (endpoint->limit_ms > 0 && reply->request.limit_ms == 0 && now_us >= reply->limit_us)
-        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
-                 "%s did not answer %s %.*s in the %" G_GINT64_FORMAT
-                 " ms of config \"timeout\": give it more time",
-                 endpoint->address, reply->request.method, path_length, reply->request.path,
-                 endpoint->limit_ms);
-    else
-        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
-                 "%s did not answer %s %.*s for %d s: it is frozen or has too much to do; try "
-                 "again later",
-                 endpoint->address, reply->request.method, path_length, reply->request.path,
-                 (int)((now_us - reply->last_byte_us) / G_USEC_PER_SEC));
-    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
-    return false;
+    DkrAsked asked = asked_of(reply);
+    bool by_config = asked.endpoint->limit_ms > 0 && reply->request.limit_ms == 0 &&
+                     g_get_monotonic_time() >= reply->limit_us;
+    return dkr_failure_silent(error, &asked, by_config);
+}
+
+static bool fail_cut_off(const DkrReply *reply, GError *why, GError **error)
+{
+    DkrAsked asked = asked_of(reply);
+    if (reply->request.patient || reply->request.limit_ms > 0)
+        asked.silent_us = 0;
+    return dkr_failure_cut_off(error, why, &asked);
 }
 
 /* A silent engine is told from a busy one by a ping on another connection. */
@@ -98,7 +101,9 @@ static bool check_beside(DkrReply *reply, const SprWait *wait, GError **error)
     if (!dkr_client_ping(reply->client, &limited, error)) {
         dkr_client_note_silent(reply->client);
         spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
-        if (error && (*error)->code == SPR_E_TIMEOUT && !spr_wait_is_over(wait)) {
+        if (error && (*error)->code == SPR_E_TIMEOUT) {
+            if (spr_wait_is_over(wait))
+                return false;
             g_clear_error(error);
             return fail_silent(reply, error);
         }
@@ -181,8 +186,9 @@ static void excuse_queue(DkrReply *reply)
 /* Moves the transfer one poll further. One that never rests is ended as well. */
 static bool step(DkrReply *reply, const SprWait *wait, GError **error)
 {
-    if (!spr_wait_check(wait, error))
-        return false;
+    GError *why = NULL;
+    if (!spr_wait_check(wait, &why))
+        return fail_cut_off(reply, why, error);
     reply->lane->wait = wait;
     if (reply->write_paused && reply->buffer->len <= DKR_REPLY_PAUSE_ABOVE) {
         reply->write_paused = false;
@@ -210,6 +216,14 @@ static const char *text_of(const DkrLane *lane, CURLcode result)
     return result == CURLE_SEND_FAIL_REWIND ? "it was closed" : curl_easy_strerror(result);
 }
 
+/* Of a connection that this request made. NULL: none. */
+static char *doubt_of(const DkrReply *reply)
+{
+    const DkrTls *tls = reply->client->endpoint->tls;
+    bool is_new = tls && reply->lane->shakes_hands && reply->head_size == 0;
+    return is_new ? dkr_tls_doubt(tls) : NULL;
+}
+
 static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
 {
     if (spr_wait_is_gone(wait)) /* which is why the connection broke */
@@ -220,12 +234,14 @@ static bool fail_transfer(DkrReply *reply, const SprWait *wait, GError **error)
     }
     if (reply->head_size == 0)
         dkr_lanes_note_refused(&reply->client->lanes);
-    if (!dkr_lane_check(reply->lane, reply->result, error))
-        return false;
-    spr_fail(error, SPR_E_IO, "connection-broken", "the connection to %s broke during %s %.*s: %s",
-             reply->client->endpoint->address, reply->request.method,
-             (int)strcspn(reply->request.path, "?"), reply->request.path,
-             text_of(reply->lane, reply->result));
+    GError *why = NULL;
+    if (!dkr_lane_check(reply->lane, reply->result, &why))
+        return fail_cut_off(reply, why, error);
+    g_autofree char *doubt = doubt_of(reply);
+    spr_fail(error, SPR_E_IO, "connection-broken",
+             "the connection to %s broke during %s %.*s: %s%s%s", reply->client->endpoint->address,
+             reply->request.method, (int)strcspn(reply->request.path, "?"), reply->request.path,
+             text_of(reply->lane, reply->result), doubt ? "; " : "", doubt ? doubt : "");
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }
@@ -239,7 +255,8 @@ static bool fail_status(DkrReply *reply, const SprWait *wait, GError **error)
            dkr_reply_read(reply, wait, &data, &size, NULL))
         g_byte_array_append(text, data, (guint)MIN(size, ERROR_BODY_MOST - text->len));
     const guint8 *bytes = text->data ? text->data : (guint8 *)"";
-    return dkr_failure_set_of(error, reply->client->endpoint, reply->status, bytes, text->len);
+    return dkr_failure_set_of(error, reply->client->endpoint, reply->status, bytes, text->len,
+                              dkr_reply_header(reply, DKR_MARK) != NULL);
 }
 
 /* An engine that refuses an upload early may reset the connection behind its answer: the answer
@@ -273,8 +290,12 @@ bool dkr_client_open_versioned(DkrClient *client, const DkrRequest *request, int
                                const SprWait *wait, DkrReply **ret_reply, GError **error)
 {
     DkrLane *lane;
-    if (!dkr_lane_take(&client->lanes, use_of(request), wait, &lane, error))
-        return false;
+    GError *why = NULL;
+    if (!dkr_lane_take(&client->lanes, use_of(request), wait, &lane, &why))
+        return dkr_failure_cut_off(error, why,
+                                   &(DkrAsked){.endpoint = client->endpoint,
+                                               .method = request->method,
+                                               .path = request->path});
     g_autoptr(DkrReply) reply = g_new0(DkrReply, 1);
     reply->client = client;
     reply->lane = lane;

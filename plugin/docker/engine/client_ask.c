@@ -161,6 +161,17 @@ bool dkr_client_api_minor(DkrClient *client, const SprWait *wait, int *ret_minor
     return true;
 }
 
+static bool fail_no_json(const DkrReply *reply, const char *why, GError **error)
+{
+    const DkrRequest *request = &reply->request;
+    bool is_marked = dkr_reply_header(reply, DKR_MARK) != NULL;
+    return spr_fail(
+        error, SPR_E_IO, "answer-not-json", "%s answered %s %.*s with status %d and no JSON (%s)%s",
+        reply->client->endpoint->address, request->method, (int)strcspn(request->path, "?"),
+        request->path, dkr_reply_status(reply), why,
+        is_marked ? "" : ": if that is no Docker engine, look at its host, port and path");
+}
+
 bool dkr_client_json(DkrClient *client, const DkrRequest *request, const SprWait *wait,
                      json_t **ret_json, GError **error)
 {
@@ -176,8 +187,7 @@ bool dkr_client_json(DkrClient *client, const DkrRequest *request, const SprWait
     if (body->len > 0) {
         json = json_loadb((const char *)body->data, body->len, 0, &why);
         if (!json)
-            return spr_fail(error, SPR_E_IO, "answer-not-json",
-                            "the engine's answer to %s is no JSON: %s", request->path, why.text);
+            return fail_no_json(reply, why.text, error);
     }
     *ret_json = json;
     return true;

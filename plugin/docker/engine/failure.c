@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #define TEXT_MOST 400
+#define WORDS_MOST 200 /* beside an address and the way out */
+#define LATE_US (1 * G_USEC_PER_SEC)
 #define STATUS_LEAST 200 /* every errno is below */
 
 typedef struct {
@@ -115,6 +117,47 @@ bool dkr_failure_unreachable(GError **error, const DkrEndpoint *endpoint, int er
     return false;
 }
 
+static char *request_of(const DkrAsked *asked)
+{
+    return g_strdup_printf("%s %.*s", asked->method, (int)strcspn(asked->path, "?"), asked->path);
+}
+
+bool dkr_failure_silent(GError **error, const DkrAsked *asked, bool by_config)
+{
+    const DkrEndpoint *endpoint = asked->endpoint;
+    g_autofree char *request = request_of(asked);
+    if (by_config)
+        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                 "%s did not answer %s in the %" G_GINT64_FORMAT
+                 " ms of config \"timeout\": give it more time",
+                 endpoint->address, request, endpoint->limit_ms);
+    else
+        spr_fail(error, SPR_E_TIMEOUT, "engine-silent",
+                 "%s did not answer %s for %d s: it is frozen or has too much to do; try again "
+                 "later",
+                 endpoint->address, request, (int)(asked->silent_us / G_USEC_PER_SEC));
+    spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
+    return false;
+}
+
+bool dkr_failure_cut_off(GError **error, GError *why, const DkrAsked *asked)
+{
+    if (!spr_error_is(why, SPR_E_TIMEOUT, "deadline")) {
+        g_propagate_error(error, why);
+        return false;
+    }
+    g_error_free(why);
+    g_autofree char *request = request_of(asked);
+    if (asked->silent_us >= LATE_US)
+        return spr_fail(error, SPR_E_TIMEOUT, "deadline",
+                        "the call's deadline passed before %s answered %s: it is frozen or has "
+                        "too much to do; give the call more time, or try again later",
+                        asked->endpoint->address, request);
+    return spr_fail(error, SPR_E_TIMEOUT, "deadline",
+                    "the call's deadline passed during %s at %s: give the call more time", request,
+                    asked->endpoint->address);
+}
+
 bool dkr_failure_broken(GError **error, const char *what)
 {
     spr_fail(error, SPR_E_IO, "connection-broken", "%s", what);
@@ -156,9 +199,10 @@ static bool is_web_page(const char *body, gsize size)
 /* What a reader of the page sees of its beginning, in one line. */
 static char *words_of(const char *page, gsize size)
 {
+    size = MIN(size, TEXT_MOST);
     g_autoptr(GString) words = g_string_new(NULL);
     bool in_tag = false, is_apart = false;
-    for (gsize i = 0; i < MIN(size, TEXT_MOST); i++) {
+    for (gsize i = 0; i < size && words->len < WORDS_MOST; i++) {
         bool shows = !in_tag && page[i] != '<' && !g_ascii_isspace(page[i]);
         if (shows && is_apart && words->len > 0)
             g_string_append_c(words, ' ');
@@ -184,6 +228,26 @@ static bool fail_web_page(GError **error, const DkrEndpoint *endpoint, int statu
     return fail_by(error, status, message);
 }
 
+static bool is_object(const void *body, gsize size)
+{
+    json_auto_t *json = json_loadb(body, size, JSON_DISABLE_EOF_CHECK, NULL);
+    return json_is_object(json);
+}
+
+static bool fail_unmarked(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
+                          gsize size)
+{
+    g_autofree char *words = words_of(body, size);
+    g_autofree char *shown = *words ? g_strdup_printf(" (\"%s\")", words) : g_strdup("");
+    g_autofree char *message = g_strdup_printf(
+        "%s answered with status %d%s, and not as an engine does: look at its host, port and path, "
+        "and at what stands before the engine there, if one does",
+        endpoint->address, status, shown);
+    if (status == 404 && *words)
+        return spr_fail(error, SPR_E_IO, "not-an-engine", "%s", message);
+    return fail_by(error, status, message);
+}
+
 static bool fail_wants_tls(GError **error, const DkrEndpoint *endpoint)
 {
     return spr_fail(error, SPR_E_UNAVAILABLE, "wants-tls",
@@ -193,12 +257,14 @@ static bool fail_wants_tls(GError **error, const DkrEndpoint *endpoint)
 }
 
 bool dkr_failure_set_of(GError **error, const DkrEndpoint *endpoint, int status, const void *body,
-                        gsize size)
+                        gsize size, bool is_marked)
 {
     if (!endpoint->tls && wants_tls(status, body, size))
         return fail_wants_tls(error, endpoint);
     if (is_web_page(body, size))
         return fail_web_page(error, endpoint, status, body, size);
+    if (!is_marked && !is_object(body, size))
+        return fail_unmarked(error, endpoint, status, body, size);
     return dkr_failure_set(error, status, body, size);
 }
 

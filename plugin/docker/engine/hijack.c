@@ -155,8 +155,9 @@ static bool fail_refused(DkrHijack *hijack, const char *head, const SprWait *wai
         if (n == 0 && !end && !spr_wait_poll(&limited, &p, 1, SPR_NEVER, &ready, NULL))
             break;
     }
+    g_autofree char *mark = header(head, DKR_MARK);
     return dkr_failure_set_of(error, dkr_client_endpoint(hijack->client), hijack->status, text,
-                              have);
+                              have, mark != NULL);
 }
 
 static bool check_head(DkrHijack *hijack, gsize head_length, const SprWait *wait, GError **error)
@@ -187,6 +188,20 @@ static char *request_text(DkrClient *client, int minor, const DkrHijackRequest *
                            request->headers ? request->headers : "", request->protocol, body);
 }
 
+/* Takes why over. The client's limit is not the call's deadline. */
+static bool fail_late(const DkrHijack *hijack, const char *path, gint64 began_us,
+                      const SprWait *wait, GError *why, GError **error)
+{
+    DkrAsked asked = {.endpoint = dkr_client_endpoint(hijack->client),
+                      .method = "POST",
+                      .path = path,
+                      .silent_us = g_get_monotonic_time() - began_us};
+    if (!spr_error_is(why, SPR_E_TIMEOUT, "deadline") || spr_wait_is_over(wait))
+        return dkr_failure_cut_off(error, why, &asked);
+    g_error_free(why);
+    return dkr_failure_silent(error, &asked, asked.endpoint->limit_ms > 0);
+}
+
 bool dkr_hijack_open(DkrClient *client, const DkrHijackRequest *request, const SprWait *wait,
                      DkrHijack **ret_hijack, GError **error)
 {
@@ -202,13 +217,15 @@ bool dkr_hijack_open(DkrClient *client, const DkrHijackRequest *request, const S
     hijack->early = g_byte_array_new();
     g_autofree char *text = request_text(client, minor, request);
     gsize head_length = 0;
-    if (!dkr_conn_open(endpoint, login, &limited, &hijack->conn, error) ||
-        !send_all(hijack, text, strlen(text), &limited, error) ||
-        !read_head(hijack, &limited, &head_length, error) ||
-        !check_head(hijack, head_length, &limited, error)) {
+    gint64 began_us = g_get_monotonic_time();
+    GError *why = NULL;
+    if (!dkr_conn_open(endpoint, login, &limited, &hijack->conn, &why) ||
+        !send_all(hijack, text, strlen(text), &limited, &why) ||
+        !read_head(hijack, &limited, &head_length, &why) ||
+        !check_head(hijack, head_length, &limited, &why)) {
         if (hijack->early->len == 0 && spr_wait_check(wait, NULL))
             dkr_client_note_refused(client);
-        return false;
+        return fail_late(hijack, request->path, began_us, wait, why, error);
     }
     *ret_hijack = g_steal_pointer(&hijack);
     return true;

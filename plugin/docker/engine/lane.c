@@ -158,10 +158,21 @@ static int close_socket(void *ctx, curl_socket_t fd)
     return 0;
 }
 
+static void on_message(int is_ours, int version, int type, const void *data, size_t size, SSL *ssl,
+                       void *ctx)
+{
+    const guint8 *alert = data;
+    DkrLane *lane = ctx;
+    if (!is_ours && type == SSL3_RT_ALERT && size == 2)
+        lane->alert = dkr_tls_alert_text(alert[1]);
+}
+
 static CURLcode use_tls(CURL *easy, void *context, void *ctx)
 {
     DkrLane *lane = ctx;
     lane->shakes_hands = true;
+    SSL_CTX_set_msg_callback(context, on_message);
+    SSL_CTX_set_msg_callback_arg(context, lane);
     return dkr_tls_apply(lane->endpoint->tls, lane->endpoint->host, context)
                ? CURLE_OK
                : CURLE_SSL_CERTPROBLEM;
@@ -179,6 +190,7 @@ static void setup_tls(DkrLane *lane)
     curl_easy_setopt(lane->easy, CURLOPT_SSL_CTX_DATA, lane);
     lane->tls_text[0] = '\0';
     lane->shakes_hands = false;
+    lane->alert = NULL;
     curl_easy_setopt(lane->easy, CURLOPT_ERRORBUFFER, lane->tls_text);
 }
 
@@ -225,19 +237,29 @@ bool dkr_lane_perform(DkrLane *lane, GError **error)
 
 /* ------------------------------------------------------------------------- failures */
 
+/* Why nothing could be written may still be there to read, which libcurl does as it closes. */
+static void hear_out(DkrLane *lane)
+{
+    curl_multi_remove_handle(lane->multi, lane->easy);
+    curl_multi_cleanup(lane->multi);
+    lane->multi = curl_multi_init();
+}
+
 static bool check_tls(DkrLane *lane, CURLcode result, GError **error)
 {
     long verify = X509_V_OK;
+    if (lane->shakes_hands && result == CURLE_SEND_ERROR)
+        hear_out(lane);
+    const char *text = dkr_tls_knows(lane->alert) ? lane->alert : lane->tls_text;
     bool in_handshake = result == CURLE_SSL_CONNECT_ERROR ||
                         result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CERTPROBLEM;
-    if (!lane->endpoint->tls || (!in_handshake && !dkr_tls_knows(lane->tls_text)))
+    if (!lane->endpoint->tls || (!in_handshake && !dkr_tls_knows(text)))
         return true;
     if (in_handshake && dkr_tls_verifies(lane->endpoint->tls))
         curl_easy_getinfo(lane->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
     if (verify == X509_V_ERR_UNSPECIFIED) /* libcurl's for a handshake that did not come so far */
         verify = X509_V_OK;
-    return dkr_tls_fail(lane->endpoint->tls, lane->endpoint->address, verify, lane->tls_text,
-                        error);
+    return dkr_tls_fail(lane->endpoint->tls, lane->endpoint->address, verify, text, error);
 }
 
 static bool fail_slow(const DkrLane *lane, GError **error)

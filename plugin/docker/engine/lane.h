@@ -29,6 +29,7 @@ typedef struct {
     bool got_through;   /* that ssh: something came from it */
     char tls_text[CURL_ERROR_SIZE];
     bool shakes_hands; /* or did so: a connection was there before */
+    const char *alert; /* that came by TLS, as OpenSSL has it; NULL: none */
     bool urgent;
     SprPass *pass;    /* of the lanes, or NULL */
     gint64 queued_us; /* that it had to wait before it could dial */

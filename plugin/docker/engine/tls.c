@@ -254,6 +254,9 @@ typedef struct {
 #define NOT_TLS                                                                                    \
     "not-tls", "what answers there does not speak TLS: look at the port, or say http:// if clear " \
                "text is meant"
+#define ENDED                                                                                      \
+    "it ended the handshake: look at the port, and at what stands before the engine there, if "    \
+    "one does"
 #define TOO_OLD                                                                                    \
     "tls-version", "it speaks no TLS of version 1.2 or later: bring its Docker up to date"
 
@@ -284,6 +287,12 @@ static const TextRule *find_text(const char *text)
     return NULL;
 }
 
+const char *dkr_tls_alert_text(int alert)
+{
+    return ERR_reason_error_string(
+        ERR_PACK(ERR_LIB_SSL, 0, (unsigned long)(SSL_AD_REASON_OFFSET + alert)));
+}
+
 bool dkr_tls_knows(const char *text)
 {
     return find_text(text) != NULL;
@@ -296,16 +305,25 @@ static bool fail_handshake(const char *address, const char *reason, const char *
                     text);
 }
 
-static bool fail_client(const DkrTls *tls, const char *address, GError **error)
+static char *client_text(const DkrTls *tls, const char *wants, const char *refuses)
 {
     if (!tls->cert)
-        return fail_handshake(address, "tls-client-refused",
-                              "it wants a client certificate: name one and its key in \"cert\" and "
-                              "\"key\", or put cert.pem and key.pem into DOCKER_CERT_PATH",
-                              error);
-    g_autofree char *why = g_strdup_printf("it refuses our client certificate (%s): use one that "
-                                           "its authority has signed and that is valid now",
-                                           tls->files);
+        return g_strdup_printf("it %s a client certificate: name one and its key in \"cert\" and "
+                               "\"key\", or put cert.pem and key.pem into DOCKER_CERT_PATH",
+                               wants);
+    return g_strdup_printf("it %s our client certificate (%s): use one that its authority has "
+                           "signed and that is valid now",
+                           refuses, tls->files);
+}
+
+char *dkr_tls_doubt(const DkrTls *tls)
+{
+    return client_text(tls, "may want", "may refuse");
+}
+
+static bool fail_client(const DkrTls *tls, const char *address, GError **error)
+{
+    g_autofree char *why = client_text(tls, "wants", "refuses");
     return fail_handshake(address, "tls-client-refused", why, error);
 }
 
@@ -317,6 +335,17 @@ bool dkr_tls_fail_silent(const char *address, int limit_ms, GError **error)
     fail_handshake(address, "tls-silent", why, error);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
+}
+
+static bool was_closed(const char *text)
+{
+    static const char *const says[] = {"SSL_ERROR_SYSCALL", "Connection reset", "Broken pipe",
+                                       "unexpected eof"};
+    for (gsize i = 0; text && i < G_N_ELEMENTS(says); i++) {
+        if (strstr(text, says[i]))
+            return true;
+    }
+    return !text || !*text;
 }
 
 bool dkr_tls_fail(const DkrTls *tls, const char *address, long verify, const char *text,
@@ -337,8 +366,7 @@ bool dkr_tls_fail(const DkrTls *tls, const char *address, long verify, const cha
     if (rule)
         return rule->text ? fail_handshake(address, rule->reason, rule->text, error)
                           : fail_client(tls, address, error);
-    bool was_closed = !text || !*text || strstr(text, "SSL_ERROR_SYSCALL");
-    fail_handshake(address, "tls-failed", was_closed ? "it ended the handshake" : text, error);
+    fail_handshake(address, "tls-failed", was_closed(text) ? ENDED : text, error);
     spr_error_add_flags(error, SPR_ERROR_RETRYABLE);
     return false;
 }

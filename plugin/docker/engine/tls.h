@@ -32,6 +32,9 @@ bool dkr_tls_apply(const DkrTls *tls, const char *host, SSL_CTX *context);
 /* Takes the newest error of OpenSSL on this thread as text, to be freed. */
 char *dkr_tls_take_text(void);
 
+/* The same words for an alert of the other side. */
+const char *dkr_tls_alert_text(int alert);
+
 /* False always: SPR_E_UNAVAILABLE with a reason of its own for each kind. address names the engine,
  * verify is the X509_V_* of the handshake, text what the library said. What has no name is
  * "tls-failed" and may be tried again. */
@@ -44,3 +47,7 @@ bool dkr_tls_fail_silent(const char *address, int limit_ms, GError **error);
 /* True when text tells of a failure that dkr_tls_fail() has a name for, which may come behind the
  * handshake: TLS 1.3 tells a client late that it was refused. */
 bool dkr_tls_knows(const char *text);
+
+/* What may be the matter where a connection broke behind its handshake, before an answer: that we
+ * were refused, and were not told. */
+char *dkr_tls_doubt(const DkrTls *tls);
