@@ -76,6 +76,15 @@ static void compare_value(DkrComparison *c, const DkrCompareField *field, const 
         dkr_compare_note(c, field, field->path, sent, got);
 }
 
+static void note_limit(DkrComparison *c, const DkrCompareField *field, bool is_asked,
+                       const json_t *sent, const json_t *got)
+{
+    if (is_asked)
+        dkr_compare_note(c, field, field->path, sent, got);
+    else if (strcmp(field->key, "MemorySwap") != 0) /* of which 0 is twice the memory */
+        dkr_compare_note_more(c, field, field->path, got);
+}
+
 /* 0 and -1 ask for no limit, which engines write in many ways, or for the engine's own. */
 static void compare_limit(DkrComparison *c, const DkrCompareField *field, const json_t *sent,
                           const json_t *got)
@@ -83,12 +92,8 @@ static void compare_limit(DkrComparison *c, const DkrCompareField *field, const 
     json_int_t asked = json_integer_value(sent), has = json_integer_value(got);
     asked = asked > 0 ? asked : field->usual;
     has = has > 0 ? has : field->usual;
-    if (asked == has)
-        return;
-    if (asked > 0)
-        dkr_compare_note(c, field, field->path, sent, got);
-    else if (strcmp(field->key, "MemorySwap") != 0) /* of which 0 is twice the memory */
-        dkr_compare_note_more(c, field, field->path, got);
+    if (asked != has)
+        note_limit(c, field, asked > 0, sent, got);
 }
 
 static json_t *processors(const json_t *nano)
@@ -101,12 +106,8 @@ static void compare_cpus(DkrComparison *c, const DkrCompareField *field, const j
 {
     json_auto_t *asked = processors(sent);
     json_auto_t *has = processors(got);
-    if (json_equal(asked, has))
-        return;
-    if (json_real_value(asked) > 0)
-        dkr_compare_note(c, field, field->path, asked, has);
-    else
-        dkr_compare_note_more(c, field, field->path, has);
+    if (!json_equal(asked, has))
+        note_limit(c, field, json_real_value(asked) > 0, asked, has);
 }
 
 static void compare_seconds(DkrComparison *c, const DkrCompareField *field, const json_t *sent,
