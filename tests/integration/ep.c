@@ -101,6 +101,16 @@ bool ep_wait_until(bool (*condition)(void *ctx), void *ctx)
     return condition(ctx);
 }
 
+void *ep_start_one(void *starter)
+{
+    EpStarter *s = starter;
+    sprov_start_result result = SPROV_INIT(sprov_start_result);
+    s->error = (sprov_error)SPROV_INIT(sprov_error);
+    s->status = ep_api()->start(s->sandbox, NULL, &result, &s->error);
+    s->outcome = result.outcome;
+    return NULL;
+}
+
 void ep_threads(int count, void *(*run)(void *), void *ctx, size_t size)
 {
     pthread_t threads[64];

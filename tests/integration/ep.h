@@ -134,5 +134,15 @@ double ep_now(void); /* seconds, monotonic */
 /* A line of figures for the file that SPROV_TEST_NOTES names, if it does. */
 void ep_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A start on a thread of its own, by ep_start_one(). */
+typedef struct {
+    sprov_sandbox *sandbox;
+    sprov_status status;
+    sprov_start_outcome outcome;
+    sprov_error error;
+} EpStarter;
+
+void *ep_start_one(void *starter);
+
 /* Runs the same function on count threads at once; ctx + i * size is what thread i gets. */
 void ep_threads(int count, void *(*run)(void *), void *ctx, size_t size);

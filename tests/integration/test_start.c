@@ -23,24 +23,7 @@ Test(start, creates_first_and_connects_then)
     ep_destroy(&box);
 }
 
-typedef struct {
-    sprov_sandbox *sandbox;
-    sprov_status status;
-    sprov_start_outcome outcome;
-    sprov_error error;
-} Starter;
-
-static void *start_one(void *ctx)
-{
-    Starter *s = ctx;
-    sprov_start_result result = SPROV_INIT(sprov_start_result);
-    s->error = (sprov_error)SPROV_INIT(sprov_error);
-    s->status = ep_api()->start(s->sandbox, NULL, &result, &s->error);
-    s->outcome = result.outcome;
-    return NULL;
-}
-
-static void check_one_created(const Starter *starters, int count)
+static void check_one_created(const EpStarter *starters, int count)
 {
     int created = 0;
     for (int i = 0; i < count; i++) {
@@ -53,10 +36,10 @@ static void check_one_created(const Starter *starters, int count)
 Test(start, eight_threads_on_one_handle_make_one_container)
 {
     EpBox box = ep_box(NULL);
-    Starter starters[8];
+    EpStarter starters[8];
     for (int i = 0; i < 8; i++)
         starters[i].sandbox = box.sandbox;
-    ep_threads(8, start_one, starters, sizeof starters[0]);
+    ep_threads(8, ep_start_one, starters, sizeof starters[0]);
     check_one_created(starters, 8);
     cr_assert_eq(ep_count(box.id), 1);
     ep_destroy(&box);
@@ -65,10 +48,10 @@ Test(start, eight_threads_on_one_handle_make_one_container)
 Test(start, eight_handles_of_one_id_make_one_container)
 {
     EpBox box = ep_box(NULL);
-    Starter starters[8];
+    EpStarter starters[8];
     for (int i = 0; i < 8; i++)
         starters[i].sandbox = ep_create(box.provider, box.id, NULL);
-    ep_threads(8, start_one, starters, sizeof starters[0]);
+    ep_threads(8, ep_start_one, starters, sizeof starters[0]);
     check_one_created(starters, 8);
     cr_assert_eq(ep_count(box.id), 1);
     for (int i = 0; i < 8; i++)

@@ -371,20 +371,6 @@ Test(wire_engine, a_template_that_is_built_already_makes_no_build_request)
     px_destroy(&box);
 }
 
-typedef struct {
-    sprov_sandbox *sandbox;
-    sprov_status status;
-    sprov_error error;
-} Starter;
-
-static void *start_one(void *ctx)
-{
-    Starter *s = ctx;
-    s->error = (sprov_error)SPROV_INIT(sprov_error);
-    s->status = ep_api()->start(s->sandbox, NULL, NULL, &s->error);
-    return NULL;
-}
-
 static void remove_image(const char *id)
 {
     cr_assert_eq(ep_engine("DELETE", ep_format("/images/%s", id), NULL, NULL), 200);
@@ -395,11 +381,11 @@ static void remove_image(const char *id)
 static sprov_status start_while_removed(sprov_sandbox *sandbox, const char *id, const char *rule,
                                         bool (*is_held)(void *ctx), sprov_error *error)
 {
-    Starter starter = {.sandbox = sandbox};
+    EpStarter starter = {.sandbox = sandbox};
     pthread_t thread;
     px_set("[{%s,'do':'delay','at':'request','ms':3000}]", rule);
     px_forget();
-    cr_assert_eq(pthread_create(&thread, NULL, start_one, &starter), 0);
+    cr_assert_eq(pthread_create(&thread, NULL, ep_start_one, &starter), 0);
     cr_assert(ep_wait_until(is_held, NULL));
     remove_image(id);
     pthread_join(thread, NULL);

@@ -104,32 +104,18 @@ Test(wire_start, a_create_is_never_sent_twice)
     px_destroy(&box);
 }
 
-typedef struct {
-    sprov_sandbox *sandbox;
-    sprov_status status;
-    sprov_error error;
-} Starter;
-
-static void *start_one(void *ctx)
-{
-    Starter *s = ctx;
-    s->error = (sprov_error)SPROV_INIT(sprov_error);
-    s->status = ep_api()->start(s->sandbox, NULL, NULL, &s->error);
-    return NULL;
-}
-
 Test(wire_start, one_start_that_fails_among_many_of_its_id_costs_no_other)
 {
     for (int round = 0; round < 4; round++) {
         EpBox box = px_box(PX_PLAIN);
-        Starter starters[6];
+        EpStarter starters[6];
         int failed = 0;
         px_set("[{" RUN ",'nth':1,'do':'answer','status':500,'body':'{`message`:`on fire`}'},"
                "{" CREATE ",'do':'delay','ms':%d}]",
                round * 200);
         for (int i = 0; i < 6; i++)
             starters[i].sandbox = ep_create(box.provider, box.id, PX_PLAIN);
-        ep_threads(6, start_one, starters, sizeof *starters);
+        ep_threads(6, ep_start_one, starters, sizeof *starters);
         for (int i = 0; i < 6; i++) {
             failed += starters[i].status != SPROV_OK;
             cr_assert(starters[i].status == SPROV_OK ||
@@ -214,9 +200,9 @@ Test(wire_start, what_others_started_keeps_the_folder_of_its_socket)
            "'body':'{`message`:`not now`}'},"
            "{'method':'DELETE','path':'/containers/*','do':'delay','at':'request','ms':3000}]");
     px_forget();
-    Starter starter = {.sandbox = box.sandbox};
+    EpStarter starter = {.sandbox = box.sandbox};
     pthread_t thread;
-    cr_assert_eq(pthread_create(&thread, NULL, start_one, &starter), 0);
+    cr_assert_eq(pthread_create(&thread, NULL, ep_start_one, &starter), 0);
     cr_assert(ep_wait_until(was_started, NULL));
     cr_expect_eq(ep_start(others.sandbox), SPROV_START_CONNECTED);
     g_autofree char *folder = socket_folder(box.id);
