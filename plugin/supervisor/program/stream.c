@@ -85,8 +85,8 @@ static ssize_t read_once(SupStream *stream, bool *ret_blocked)
 /* A pipe that was filled to the brim is one of a fast writer. */
 static void widen(SupStream *stream, ssize_t n)
 {
-    if (n > (ssize_t)SPR_WIRE_MAX_DATA / 2 && stream->offset <= SPR_WIRE_MAX_DATA)
-        fcntl(stream->watch.fd, F_SETPIPE_SZ, BIG_PIPE);
+    if (n > (ssize_t)SPR_WIRE_MAX_DATA / 2 && !stream->widened)
+        stream->widened = fcntl(stream->watch.fd, F_SETPIPE_SZ, BIG_PIPE) != 0;
 }
 
 void sup_stream_pump(SupStream *stream)
