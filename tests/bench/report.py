@@ -164,19 +164,30 @@ def draw(found, folder):
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 
 
+def gives_memory_back():
+    """Whether free memory goes back to a hypervisor, so that touching it again is slow."""
+    try:
+        with open("/sys/module/page_reporting/parameters/page_reporting_order",
+                  encoding="ascii") as file:
+            return int(file.read()) <= 10  # the kernel's largest order; more is off
+    except OSError:
+        return False
+
+
 def machine():
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         model = re.search(r"model name\s*: (.*)", file.read())
     return (f"{os.cpu_count()} cores of {model[1] if model else 'an unknown kind'}, "
-            f"Linux {os.uname().release}, load average {os.getloadavg()[1]:.0f}")
+            f"Linux {os.uname().release}, load average {os.getloadavg()[0]:.1f} at the start"
+            f"{', page reporting on' if gives_memory_back() else ''}")
 
 
-def write_docs(found, docs, engine, image):
+def write_docs(found, docs, engine, image, where):
     """Replaces what stands between the marks of docs/performance.md, and the charts beside it."""
     draw(found, os.path.join(docs, "performance"))
     page = os.path.join(docs, "performance.md")
     lines = [BEGIN, "",
-             f"{datetime.date.today():%d %B %Y}, engine {engine}, `{image}`; {machine()}.", ""]
+             f"{datetime.date.today():%d %B %Y}, engine {engine}, `{image}`; {where}.", ""]
     lines += [f"![{name}](performance/{name}.svg)" for name in CHARTS]
     lines += ["", *table(found), "", "What was aimed at:", "", "```", *targets(found), "```", "", END]
     with open(page, encoding="utf-8") as file:

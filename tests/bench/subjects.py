@@ -41,10 +41,13 @@ class Server:
         return fail(f"{self.name} gave no answer to: {line}")
 
     def anonymous_kib(self):
-        with open(f"/proc/{self.process.pid}/smaps_rollup", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("Anonymous:"):
-                    return int(line.split()[1])
+        try:
+            with open(f"/proc/{self.process.pid}/smaps_rollup", encoding="ascii") as file:
+                for line in file:
+                    if line.startswith("Anonymous:"):
+                        return int(line.split()[1])
+        except ProcessLookupError:
+            pass  # it ended, which who asks it next is told
         return 0
 
     def close(self):
