@@ -155,8 +155,8 @@ Test(exec, a_relay_turns_away_from_a_socket_of_another_user)
         cr_skip_test("this needs root");
     Sandbox other = sandbox_serve_as(54321, 0);
     close(sandbox_socket(&other));
-    g_autofree char *theirs = g_strdup_printf("%s/54321.sock", other.directory);
-    g_autofree char *name = g_strdup_printf("%s/0.sock", other.directory);
+    g_autofree char *theirs = g_strdup_printf("%s/54321.54321.sock", other.directory);
+    g_autofree char *name = g_strdup_printf("%s/0.0.sock", other.directory);
     cr_assert(rename(theirs, name) == 0);
     other.uid = 0;
     int fd = sandbox_relay(&other, &relay);

@@ -100,8 +100,8 @@ static void run_timers(void)
 bool sup_socket_name(const char *directory, struct sockaddr_un *name)
 {
     *name = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(name->sun_path, sizeof name->sun_path, "%s/%u.sock", directory,
-                     (unsigned)getuid());
+    int n = snprintf(name->sun_path, sizeof name->sun_path, "%s/%u.%u.sock", directory,
+                     (unsigned)getuid(), (unsigned)getgid());
     return n > 0 && (size_t)n < sizeof name->sun_path;
 }
 
