@@ -193,11 +193,21 @@ bool dkr_process_find(const DkrContext *context, DkrLife *life, const char *name
 {
     g_autofree char *plain = plain_name(name);
     const char *user = strchr(name, '@');
+    g_auto(GStrv) users = NULL;
     g_autoptr(SprSupervisor) supervisor = NULL;
     SprProcessInfo info;
     guint64 id;
-    if (!get_supervisor(life, user ? user + 1 : NULL, wait, &supervisor, error))
+    if (!get_supervisor(life, NULL, wait, &supervisor, error))
         return false;
+    if (user) { /* asking for one starts it */
+        g_clear_pointer(&supervisor, spr_supervisor_unref);
+        if (!dkr_link_users(dkr_life_link(life), wait, &users, error))
+            return false;
+        if (!g_strv_contains((const char *const *)users, user + 1))
+            return fail_unknown(name, error);
+        if (!get_supervisor(life, user + 1, wait, &supervisor, error))
+            return false;
+    }
     if (!spr_process_parse_name(supervisor, plain, &id, NULL))
         return fail_unknown(name, error);
     if (!spr_process_find(supervisor, id, wait, &info, error))

@@ -143,3 +143,21 @@ Test(users, a_command_has_the_group_that_it_names)
     cr_expect(strstr(found, ep_format("\"id\":\"%s\"", other)), "%s: %s", other, found);
     ep_destroy(&box);
 }
+
+Test(users, looking_for_a_process_starts_no_supervisor)
+{
+    static const char *const users[] = {"@1234", "@1234:0", "@daemon", "@", "@@", "@0:0@"};
+    EpBox box = ep_box("\"user\":\"1000:1000\"");
+    const char *own = spawn(&box, "sleep 7607", NULL);
+    for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
+        sprov_process *process = NULL;
+        sprov_error error = SPROV_INIT(sprov_error);
+        const char *name = ep_format("%s%s", own, users[i]);
+        cr_expect_eq(processes()->find(box.sandbox, name, NULL, &process, &error),
+                     SPROV_E_NOT_FOUND, "%s: %d %s", name, error.code, error.message);
+        cr_expect(strstr(error.message, name), "%s", error.message);
+        processes()->release(process);
+    }
+    cr_expect_str_eq(ep_ask(box.sandbox, "ls /.sprov/run"), "1000.1000.sock");
+    ep_destroy(&box);
+}
