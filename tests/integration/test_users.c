@@ -161,3 +161,18 @@ Test(users, looking_for_a_process_starts_no_supervisor)
     cr_expect_str_eq(ep_ask(box.sandbox, "ls /.sprov/run"), "1000.1000.sock");
     ep_destroy(&box);
 }
+
+Test(users, who_took_the_supervisor_s_socket_away_is_told_what_to_do)
+{
+    EpBox box = ep_box("\"transport\":\"stream\"");
+    sprov_provider *provider = ep_open();
+    sprov_sandbox *elsewhere = ep_create(provider, box.id, "\"transport\":\"stream\"");
+    ep_ask(box.sandbox, "rm /.sprov/run/*");
+    EpRun run = ep_sh(elsewhere, "true");
+    cr_expect_eq(run.status, SPROV_E_IO, "%d", run.status);
+    cr_expect_str_eq(run.error.message, "sprov: no supervisor in /.sprov/run: No such file or "
+                                        "directory: stop the sandbox and start it again");
+    ep_api()->release(elsewhere);
+    cr_assert_eq(ep_api()->close(provider, NULL), SPROV_OK);
+    ep_destroy(&box);
+}

@@ -268,8 +268,13 @@ static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
         return true;
     }
     explain_unstarted(&greeting, words, &why);
-    if (*words->text)
-        g_prefix_error(&why, "%s: ", g_strdelimit(g_strchomp(words->text), "\n", ' '));
+    g_strdelimit(g_strchomp(words->text), "\n", ' ');
+    if (*words->text && spr_error_is(why, SPR_E_IO, "supervisor-lost")) {
+        g_free(why->message);
+        why->message = g_strdup(words->text);
+    } else if (*words->text) {
+        g_prefix_error(&why, "%s: ", words->text);
+    }
     g_propagate_error(error, why);
     return false;
 }

@@ -136,8 +136,9 @@ void sup_complain(const char *what, const char *directory)
                         "starting: remove it\n",
                         name.sun_path, (unsigned)info.st_uid, (unsigned)getuid());
     else
-        size =
-            snprintf(line, sizeof line, "sprov: %s in %s: %s\n", what, directory, strerror(error));
+        size = snprintf(line, sizeof line,
+                        "sprov: %s in %s: %s: stop the sandbox and start it again\n", what,
+                        directory, strerror(error));
     if (size > 0) /* at once, so that the engine passes it on as one */
         (void)!write(2, line, (size_t)size < sizeof line ? (size_t)size : sizeof line - 1);
 }
