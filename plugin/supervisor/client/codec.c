@@ -58,7 +58,8 @@ bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_i
                         "what answers in the sandbox is no supervisor");
     if (info.version != SPR_WIRE_VERSION)
         return spr_fail(error, SPR_E_UNSUPPORTED, "supervisor-version",
-                        "the sandbox's supervisor speaks version %u, this provider %d",
+                        "the sandbox's supervisor speaks version %u, this provider %d: use the "
+                        "provider that made the sandbox, or make it anew",
                         info.version, SPR_WIRE_VERSION);
     for (gsize i = 0; i < sizeof instance; i++) {
         info.instance[2 * i] = digits[instance[i] >> 4];
