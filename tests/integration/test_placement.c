@@ -259,8 +259,9 @@ static void end_every_time(const char *command, const char *marker)
     for (int i = 0; i < rounds(); i++) {
         EpRun run = ep_run(box.sandbox, &request, NULL);
         cr_assert_eq(run.status, SPROV_OK, "round %d: %s", i, run.error.message);
-        cr_assert_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED, "round %d: %x", i,
-                     run.result.flags);
+        cr_assert_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED,
+                     "round %d: flags %x, code %d, %s", i, run.result.flags, run.result.exit_code,
+                     run.err.data ? run.err.data : "");
         cr_assert_not(ep_runs(box.sandbox, marker), "round %d", i);
     }
     is_supervised(&box);
