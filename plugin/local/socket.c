@@ -23,7 +23,7 @@ static int open_run(const char *folder)
 
 static char *supervisor_socket(void)
 {
-    return g_strdup_printf("%u.sock", (unsigned)geteuid());
+    return g_strdup_printf("%u.%u.sock", (unsigned)geteuid(), (unsigned)getegid());
 }
 
 /* By way of an open descriptor: the name of a socket has no room for a long path. */

@@ -61,8 +61,8 @@ SprSupervisor *dkr_link_take_own(DkrLink *link, SprSupervisor *shared, const Spr
 /* clean: the call ended as it should. */
 void dkr_link_give_back(DkrLink *link, SprSupervisor *own, bool clean);
 
-/* The users, by number, whose supervisors of their own are in the sandbox beside the one of its own
- * user, whoever started them; g_strfreev() them. */
+/* "UID:GID" of the supervisors that are in the sandbox beside its own user's, whoever started them;
+ * g_strfreev() them. */
 bool dkr_link_users(DkrLink *link, const SprWait *wait, char ***ret_users, GError **error);
 
 /* ------------------------------------------------------------------ without a supervisor */

@@ -77,11 +77,12 @@ static bool fail_gone(const DkrProcess *process, GError **error)
     return false;
 }
 
-/* A name is INSTANCE-NUMBER, and @UID where the supervisor of another user has it. */
+/* A name is INSTANCE-NUMBER, and @UID:GID where the supervisor of another user has it. */
 static char *make_name(SprSupervisor *supervisor, guint64 id, const char *user)
 {
+    const SprSupervisorInfo *info = spr_supervisor_info(supervisor);
     g_autofree char *plain = spr_process_name(supervisor, id);
-    return user ? g_strdup_printf("%s@%u", plain, spr_supervisor_info(supervisor)->uid)
+    return user ? g_strdup_printf("%s@%u:%u", plain, info->uid, info->gid)
                 : g_steal_pointer(&plain);
 }
 
@@ -162,14 +163,15 @@ bool dkr_process_spawn(const DkrContext *context, DkrLife *life, const SprSpawn 
                        const SprWait *wait, DkrProcess **ret_process, GError **error)
 {
     DkrVenue venue = dkr_life_venue(life, context);
+    g_autoptr(SprSupervisor) own = NULL;
     g_autoptr(SprSupervisor) supervisor = NULL;
     const char *owner;
     guint64 id;
-    if (!get_supervisor(life, NULL, wait, &supervisor, error))
+    if (!get_supervisor(life, NULL, wait, &own, error) ||
+        !spawn_there(&venue, spawn, wait, &supervisor, &owner, &id, error))
         return false;
-    g_clear_pointer(&supervisor, spr_supervisor_unref);
-    if (!spawn_there(&venue, spawn, wait, &supervisor, &owner, &id, error))
-        return false;
+    if (strcmp(spr_supervisor_info(supervisor)->instance, spr_supervisor_info(own)->instance) == 0)
+        owner = NULL;
     DkrProcess *process = process_new(context, life, owner, make_name(supervisor, id, owner));
     process->on_terminal = spawn->command->rows > 0 && spawn->command->columns > 0;
     *ret_process = process;
@@ -191,11 +193,21 @@ bool dkr_process_find(const DkrContext *context, DkrLife *life, const char *name
 {
     g_autofree char *plain = plain_name(name);
     const char *user = strchr(name, '@');
+    g_auto(GStrv) users = NULL;
     g_autoptr(SprSupervisor) supervisor = NULL;
     SprProcessInfo info;
     guint64 id;
-    if (!get_supervisor(life, user ? user + 1 : NULL, wait, &supervisor, error))
+    if (!get_supervisor(life, NULL, wait, &supervisor, error))
         return false;
+    if (user) { /* asking for one starts it */
+        g_clear_pointer(&supervisor, spr_supervisor_unref);
+        if (!dkr_link_users(dkr_life_link(life), wait, &users, error))
+            return false;
+        if (!g_strv_contains((const char *const *)users, user + 1))
+            return fail_unknown(name, error);
+        if (!get_supervisor(life, user + 1, wait, &supervisor, error))
+            return false;
+    }
     if (!spr_process_parse_name(supervisor, plain, &id, NULL))
         return fail_unknown(name, error);
     if (!spr_process_find(supervisor, id, wait, &info, error))
@@ -222,7 +234,8 @@ static bool on_listed(void *ctx, const SprProcessInfo *info)
     if (info->pid > 0)
         json_object_set_new(object, "pid", json_integer(info->pid));
     if (listing->user)
-        json_object_set_new(object, "user", json_string(listing->user));
+        json_object_set_new(object, "user",
+                            json_stringn(listing->user, strcspn(listing->user, ":")));
     if (info->ended) {
         json_object_set_new(object, "exitCode", json_integer(info->exit.exit_code));
         json_object_set_new(object, "signal", json_integer(info->exit.term_signal));

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define FOLDER "/.sprov/host"
-#define OWN_SOCKET "/.sprov/run/0.sock"
+#define OWN_SOCKET "/.sprov/run/0.0.sock"
 #define FLOOD 600
 
 /* The path of the host's first socket. */

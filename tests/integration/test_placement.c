@@ -259,8 +259,9 @@ static void end_every_time(const char *command, const char *marker)
     for (int i = 0; i < rounds(); i++) {
         EpRun run = ep_run(box.sandbox, &request, NULL);
         cr_assert_eq(run.status, SPROV_OK, "round %d: %s", i, run.error.message);
-        cr_assert_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED, "round %d: %x", i,
-                     run.result.flags);
+        cr_assert_eq(run.result.flags, SPROV_EXEC_TIMED_OUT | SPROV_EXEC_KILLED,
+                     "round %d: flags %x, code %d, %s", i, run.result.flags, run.result.exit_code,
+                     run.err.data ? run.err.data : "");
         cr_assert_not(ep_runs(box.sandbox, marker), "round %d", i);
     }
     is_supervised(&box);
@@ -352,6 +353,8 @@ Test(volume, it_is_filled_again_whatever_became_of_it)
     expect_filled(volume);
 }
 
+#define HOSTS 4
+
 /* Once the gate opens, a host process of its own starts a sandbox, works in it, and removes it. */
 static pid_t host_behind(const int gate[2])
 {
@@ -366,27 +369,27 @@ static pid_t host_behind(const int gate[2])
               ep_api()->start(box.sandbox, NULL, NULL, &error) == SPROV_OK &&
               ep_sh(box.sandbox, "true").status == SPROV_OK;
     if (!ok)
-        fprintf(stderr, "# a host of two: %s\n", error.message);
+        fprintf(stderr, "# one of the hosts: %s\n", error.message);
     ok = ep_api()->destroy(box.sandbox, NULL, NULL) == SPROV_OK && ok;
     _exit(ok ? 0 : 1);
 }
 
-Test(volume, two_hosts_that_fill_it_at_once_both_succeed)
+Test(volume, hosts_that_fill_it_at_once_all_succeed)
 {
     char *volume = shared_volume();
     for (int round = 0; round < 3; round++) {
         int gate[2], status;
-        pid_t hosts[2];
+        pid_t hosts[HOSTS];
         if (round == 0)
             cr_assert_eq(ep_engine("DELETE", ep_format("/volumes/%s", volume), NULL, NULL), 204);
         else
             meddle(volume, round == 1 ? "rm -r /v/*" : "truncate -s 10 /v/bin/*");
         cr_assert_eq(pipe(gate), 0);
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < HOSTS; i++)
             hosts[i] = host_behind(gate);
         close(gate[0]);
         close(gate[1]);
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < HOSTS; i++)
             cr_expect(waitpid(hosts[i], &status, 0) == hosts[i] && status == 0, "round %d", round);
     }
 }

@@ -60,6 +60,31 @@ Test(wire_start, a_helper_of_a_start_that_is_cut_off_anywhere_is_not_left)
     }
 }
 
+/* Two engines' unpackings of one volume stand in each other's way, and leave a start without its
+ * program for a moment. */
+Test(wire_start, a_volume_that_another_host_fills_at_the_same_time_is_waited_for)
+{
+    static const char *const faults[] = {
+        "'method':'PUT','path':'/containers/*/archive','nth':1,'do':'answer','status':500,"
+        "'body':'{`message`:`mkdir /.sprov/bin: file exists`}'},"
+        "{'method':'HEAD','path':'/containers/*/archive','times':2,'do':'answer','status':404",
+        "'method':'HEAD','path':'/containers/*/archive','times':3,'do':'answer','status':404",
+        RUN ",'nth':1,'do':'answer','status':500,'body':'{`message`:`exec: /.sprov/bin/"
+            "sprov-supervisor: stat /.sprov/bin/sprov-supervisor: no such file or directory`}'",
+        RUN ",'nth':1,'do':'answer','status':500,'body':'{`message`:`mkdirat /x/merged/.sprov/run: "
+            "read-only file system`}'",
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        EpBox box = px_box("\"supervisor\":\"required\"");
+        sprov_error error;
+        px_set("[{%s}]", faults[i]);
+        cr_expect_eq(px_start(&box, &error), SPROV_OK, "%zu: %s", i, error.message);
+        px_clear();
+        cr_expect_eq(ep_count_helpers(), 0);
+        px_destroy(&box);
+    }
+}
+
 Test(wire_start, a_sandbox_that_an_engine_lost_between_create_and_start_is_gone_after_destroy)
 {
     EpBox box = px_box(PX_PLAIN);

@@ -299,7 +299,7 @@ rmdir "$run/fedcba9876543210" "$run/others"
 
 # What a sandbox puts in place of its socket is neither followed nor believed.
 hs start --id box
-in_box 'rm -f /.sprov/run/*.sock; ln -s /.sprov/run/other /.sprov/run/$(id -u).sock'
+in_box 'rm -f /.sprov/run/*.sock; ln -s /.sprov/run/other /.sprov/run/$(id -u).$(id -g).sock'
 check 'a socket that became a link is not followed' eval '! in_box true && grep -q "supervisor.s socket" "$work/err"'
 check 'and such a sandbox can be removed' eval 'hs rm --id box && is_empty'
 echo "1..$count"

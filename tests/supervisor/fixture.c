@@ -183,7 +183,8 @@ int sandbox_stop(Sandbox *sandbox)
 int sandbox_socket(const Sandbox *sandbox)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    g_snprintf(name.sun_path, sizeof name.sun_path, "%s/%u.sock", sandbox->directory, sandbox->uid);
+    g_snprintf(name.sun_path, sizeof name.sun_path, "%s/%u.%u.sock", sandbox->directory,
+               sandbox->uid, sandbox->uid == getuid() ? getgid() : sandbox->uid);
     for (int i = 0; i < 5000; i++) {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
@@ -223,7 +224,7 @@ pid_t sandbox_relay_with(const Sandbox *sandbox, int in, int out)
     if (relay == 0) {
         dup2(in, 0);
         dup2(out, 1);
-        if (sandbox->uid != getuid() && setuid(sandbox->uid) < 0)
+        if (sandbox->uid != getuid() && (setgid(sandbox->uid) < 0 || setuid(sandbox->uid) < 0))
             _exit(99);
         execvp(argv->pdata[0], (char **)argv->pdata);
         _exit(98);

@@ -107,6 +107,12 @@ Test(exec, a_request_that_makes_no_sense_is_refused_before_it_is_sent)
     g_autofree char *huge = g_strnfill(3 << 20, 'x');
     g_auto(Ran) big = run_shell(supervisor, huge);
     cr_expect(spr_error_is(big.error, SPR_E_INVALID_ARGUMENT, "too-long"));
+    g_autofree const char **many = g_new0(const char *, 70001);
+    for (int i = 0; i < 70000; i++)
+        many[i] = "x";
+    g_auto(Ran) words = run_command(supervisor, &(SprCommand){.argv = many}, NULL, NULL);
+    cr_expect(spr_error_is(words.error, SPR_E_INVALID_ARGUMENT, "too-long"));
+    cr_expect(strstr(words.error->message, "70000 arguments"), "%s", words.error->message);
     huge[200 * 1024] = '\0';
     const char *const argv[] = {"true", huge, NULL};
     g_auto(Ran) kernel = run_command(supervisor, &(SprCommand){.argv = argv}, NULL, NULL);
@@ -155,8 +161,8 @@ Test(exec, a_relay_turns_away_from_a_socket_of_another_user)
         cr_skip_test("this needs root");
     Sandbox other = sandbox_serve_as(54321, 0);
     close(sandbox_socket(&other));
-    g_autofree char *theirs = g_strdup_printf("%s/54321.sock", other.directory);
-    g_autofree char *name = g_strdup_printf("%s/0.sock", other.directory);
+    g_autofree char *theirs = g_strdup_printf("%s/54321.54321.sock", other.directory);
+    g_autofree char *name = g_strdup_printf("%s/0.0.sock", other.directory);
     cr_assert(rename(theirs, name) == 0);
     other.uid = 0;
     int fd = sandbox_relay(&other, &relay);

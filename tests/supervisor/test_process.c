@@ -516,6 +516,10 @@ Test(process, a_terminal_takes_input_and_a_new_size)
     GString *all = read_all(supervisor, id, SPR_STREAM_OUT, 0);
     cr_expect(strstr(all->str, "50 132\r\ngot hello\r\n") && g_str_has_suffix(all->str, "end\r\n"));
     g_string_free(all, TRUE);
+    g_autoptr(GError) error = NULL;
+    cr_expect_not(spr_process_resize(supervisor, id, 50, 132, &patient, &error));
+    cr_expect(spr_error_is(error, SPR_E_CONFLICT, "no-terminal"));
+    cr_expect(strstr(error->message, "has ended"), "%s", error->message);
 }
 
 typedef struct {

@@ -101,6 +101,42 @@ Test(wire, a_connection_begins_with_a_hello_of_our_versions)
         g_byte_array_append(g_byte_array_new(), (const guint8 *)"GET / HTTP/1.1\r\n\r\n", 18)));
 }
 
+/* So that a host of another time can do without. */
+Test(wire, who_speaks_no_version_of_ours_is_told_ours)
+{
+    GByteArray *later = g_byte_array_new();
+    guint8 answer[SPR_WIRE_HEADER + 6];
+    int fd = sandbox_socket(&sandbox);
+    put_hello(later, SPR_WIRE_VERSION + 1, SPR_WIRE_VERSION + 8);
+    cr_assert(send(fd, later->data, later->len, 0) == (ssize_t)later->len);
+    cr_assert(recv(fd, answer, sizeof answer, MSG_WAITALL) == sizeof answer);
+    SprWireReader r = {answer + SPR_WIRE_HEADER, 6, false};
+    cr_expect_eq(spr_wire_get_header(answer).type, SPR_WIRE_HELLO);
+    cr_expect_eq(spr_wire_get(&r, 4), SPR_WIRE_MAGIC);
+    cr_expect_eq(spr_wire_get(&r, 2), SPR_WIRE_VERSION);
+    g_byte_array_unref(later);
+    close(fd);
+}
+
+Test(wire, a_server_of_another_version_is_one_to_do_without)
+{
+    guint8 frame[SPR_WIRE_HEADER + 48] = {0};
+    SprWireWriter w = {frame + SPR_WIRE_HEADER, 48, false};
+    g_autoptr(GError) error = NULL;
+    SprSupervisor *other = NULL;
+    SprWait wait = spr_wait_for(10000);
+    int sides[2];
+    spr_wire_put_header(frame, (SprWireHeader){.size = 48, .type = SPR_WIRE_HELLO});
+    spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
+    spr_wire_put(&w, SPR_WIRE_VERSION + 1, 2);
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM, 0, sides) == 0);
+    cr_assert(send(sides[1], frame, sizeof frame, 0) == sizeof frame);
+    SprPipe pipe = spr_pipe_for_socket(sides[0]);
+    cr_expect_not(spr_supervisor_open(&pipe, &wait, &other, &error));
+    cr_expect(spr_error_is(error, SPR_E_UNSUPPORTED, "supervisor-version"), "%s", error->message);
+    close(sides[1]);
+}
+
 Test(wire, sizes_and_types_beyond_the_rules_end_it)
 {
     static const SprWireHeader headers[] = {

@@ -164,22 +164,23 @@ static bool start_once(const Attempt *a, const json_t *created, DkrLife **ret_li
                                 error);
 }
 
-/* Engines name the program, or only what the kernel said of it. */
-static bool names_program(const GError *why)
+/* Engines name the program, the folder beside it, or only what the kernel said of the program. */
+static bool names_volume(const GError *why)
 {
-    return strstr(why->message, DKR_SUPERVISOR_PROGRAM) || strstr(why->message, "exec format") ||
-           strstr(why->message, "exec user process");
+    return strstr(why->message, DKR_SUPERVISOR_PROGRAM) ||
+           strstr(why->message, DKR_SUPERVISOR_RUN_DIRECTORY) ||
+           strstr(why->message, "exec format") || strstr(why->message, "exec user process");
 }
 
 /* The start failed of a program that was whole when it was last seen: whether it was not then, and
- * is now. Another host may have filled it meanwhile. */
+ * is now. Another host may have filled it meanwhile, or do so again. */
 static bool refill(const Attempt *a, const char *container, const GError *why)
 {
     bool filled = false;
     return dkr_client_answers(a->context->client, a->wait, NULL) &&
            dkr_placement_check(a->context, a->placement, container, a->image, a->wait, &filled,
                                NULL) &&
-           (filled || names_program(why));
+           (filled || names_volume(why));
 }
 
 static bool start_container(const Attempt *a, const json_t *created, DkrLife **ret_life,
@@ -193,7 +194,7 @@ static bool start_container(const Attempt *a, const json_t *created, DkrLife **r
         return false;
     if (start_once(a, created, ret_life, &why))
         return true;
-    if (known && refill(a, container, why))
+    if (a->placement->use && refill(a, container, why))
         return start_once(a, created, ret_life, error);
     g_propagate_error(error, g_steal_pointer(&why));
     return false;

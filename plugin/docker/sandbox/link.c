@@ -268,8 +268,13 @@ static bool open_relay(DkrLink *link, const char *user, const SprWait *wait,
         return true;
     }
     explain_unstarted(&greeting, words, &why);
-    if (*words->text)
-        g_prefix_error(&why, "%s: ", g_strdelimit(g_strchomp(words->text), "\n", ' '));
+    g_strdelimit(g_strchomp(words->text), "\n", ' ');
+    if (*words->text && spr_error_is(why, SPR_E_IO, "supervisor-lost")) {
+        g_free(why->message);
+        why->message = g_strdup(words->text);
+    } else if (*words->text) {
+        g_prefix_error(&why, "%s: ", words->text);
+    }
     g_propagate_error(error, why);
     return false;
 }
@@ -489,21 +494,22 @@ char *dkr_link_reason(DkrLink *link)
 }
 
 typedef struct {
-    guint32 own;
+    const SprSupervisorInfo *own;
     GStrvBuilder *users;
     guint found;
 } Search;
 
-/* "UID.sock" of that very user: a file that says so and is not is somebody's joke. */
+/* "UID.GID.sock" of that very user: a file that says so and is not is somebody's joke. */
 static bool on_socket(void *ctx, const SprFileEntry *entry)
 {
     Search *search = ctx;
-    g_autofree char *name = g_strdup_printf("%u.sock", entry->uid);
+    g_autofree char *name = g_strdup_printf("%u.%u.sock", entry->uid, entry->gid);
     const char *base = strrchr(entry->path, '/');
-    if (entry->type != SPR_FILE_TYPE_SOCKET || entry->uid == search->own ||
+    bool is_own = entry->uid == search->own->uid && entry->gid == search->own->gid;
+    if (entry->type != SPR_FILE_TYPE_SOCKET || is_own ||
         strcmp(base ? base + 1 : entry->path, name) != 0)
         return true;
-    g_autofree char *user = g_strdup_printf("%u", entry->uid);
+    g_autofree char *user = g_strdup_printf("%u:%u", entry->uid, entry->gid);
     g_strv_builder_add(search->users, user);
     return ++search->found < USERS_MOST;
 }
@@ -516,7 +522,7 @@ bool dkr_link_users(DkrLink *link, const SprWait *wait, char ***ret_users, GErro
         return false;
     Search search = {.users = users};
     if (supervisor && spr_files_are_served(supervisor)) {
-        search.own = spr_supervisor_info(supervisor)->uid;
+        search.own = spr_supervisor_info(supervisor);
         if (!spr_files_list(supervisor, DKR_SUPERVISOR_RUN_DIRECTORY, 0, on_socket, &search, wait,
                             error))
             return false;

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define OWN_DIGITS 16
+#define FILL_TRIES 5
+#define FILL_PAUSE_US (100 * 1000)
 
 void dkr_placement_clear(DkrPlacement *placement)
 {
@@ -205,6 +207,31 @@ static bool fill(const DkrContext *context, const DkrPlacement *placement, const
     return ok;
 }
 
+/* Another host may unpack it there at this moment: that is in the way of ours, and a part of it is
+ * seen. */
+static bool fill_until_whole(const DkrContext *context, const DkrPlacement *placement,
+                             const char *container, const char *image, const SprWait *wait,
+                             bool *ret_whole, GError **error)
+{
+    for (guint tries = 1;; tries++) {
+        g_autoptr(GError) why = NULL;
+        int ready;
+        bool filled = fill(context, placement, image, wait, &why);
+        if ((filled || dkr_failure_status(why) == 500) &&
+            !is_whole(context, container, DKR_SUPERVISOR_PROGRAM, &placement->program, wait,
+                      ret_whole, error))
+            return false;
+        if (*ret_whole || (filled && tries == FILL_TRIES))
+            return true;
+        if (!filled && (dkr_failure_status(why) != 500 || tries == FILL_TRIES)) {
+            g_propagate_error(error, g_steal_pointer(&why));
+            return false;
+        }
+        if (!spr_wait_poll(wait, NULL, 0, g_get_monotonic_time() + FILL_PAUSE_US, &ready, error))
+            return false;
+    }
+}
+
 bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placement,
                          const char *container, const char *image, const SprWait *wait,
                          bool *ret_filled, GError **error)
@@ -218,9 +245,7 @@ bool dkr_placement_check(const DkrContext *context, const DkrPlacement *placemen
         return false;
     if (ret_filled)
         *ret_filled = !whole;
-    if (!whole &&
-        (!fill(context, placement, image, wait, error) ||
-         !is_whole(context, container, DKR_SUPERVISOR_PROGRAM, program, wait, &whole, error)))
+    if (!whole && !fill_until_whole(context, placement, container, image, wait, &whole, error))
         return false;
     if (!whole)
         return spr_fail(error, SPR_E_IO, "no-supervisor",

@@ -58,7 +58,8 @@ bool spr_codec_hello(const guint8 *payload, gsize size, SprSupervisorInfo *ret_i
                         "what answers in the sandbox is no supervisor");
     if (info.version != SPR_WIRE_VERSION)
         return spr_fail(error, SPR_E_UNSUPPORTED, "supervisor-version",
-                        "the sandbox's supervisor speaks version %u, this provider %d",
+                        "the sandbox's supervisor speaks version %u, this provider %d: use the "
+                        "provider that made the sandbox, or make it anew",
                         info.version, SPR_WIRE_VERSION);
     for (gsize i = 0; i < sizeof instance; i++) {
         info.instance[2 * i] = digits[instance[i] >> 4];
@@ -184,7 +185,12 @@ static bool measure(const SprCommand *command, guint *n_argv, guint *n_env, gsiz
         return false;
     if (*n_argv == 0 || argv[0][0] == '\0')
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "command", "the command is empty");
-    if (*size > SPR_WIRE_MAX_RUN || *n_argv > SPR_WIRE_MAX_STRINGS || *n_env > SPR_WIRE_MAX_STRINGS)
+    if (*n_argv > SPR_WIRE_MAX_STRINGS || *n_env > SPR_WIRE_MAX_STRINGS)
+        return spr_fail(error, SPR_E_INVALID_ARGUMENT, "too-long",
+                        "the command has %u arguments and %u variables; at most %u of each can be "
+                        "passed: put them into a file",
+                        *n_argv, *n_env, SPR_WIRE_MAX_STRINGS);
+    if (*size > SPR_WIRE_MAX_RUN)
         return spr_fail(error, SPR_E_INVALID_ARGUMENT, "too-long",
                         "the command and its environment are %" G_GSIZE_FORMAT
                         " bytes; at most %u can be passed: put it into a file",

@@ -32,7 +32,7 @@ static bool fail_with(int errno_value, guint64 id, GError **error)
                         "process %" G_GUINT64_FORMAT " is still running: kill it first", id);
     case ENOTTY:
         return spr_fail(error, SPR_E_CONFLICT, "no-terminal",
-                        "process %" G_GUINT64_FORMAT " is not on a terminal", id);
+                        "process %" G_GUINT64_FORMAT " is on no terminal, or has ended", id);
     case EPERM:
         return spr_fail(error, SPR_E_DENIED, "signal-denied",
                         "process %" G_GUINT64_FORMAT " may not be signalled", id);

@@ -74,13 +74,14 @@ static bool greet(SupConnection *connection, const uint8_t *nonce)
         payload);
 }
 
+/* Who speaks no version of ours is told which that is, and that is all. */
 static bool say_hello(SupConnection *connection, SprWireReader *r)
 {
     uint32_t magic = (uint32_t)spr_wire_get(r, 4);
     uint32_t lowest = (uint32_t)spr_wire_get(r, 2), highest = (uint32_t)spr_wire_get(r, 2);
     connection->visits = spr_wire_get(r, 8) & SPR_WIRE_FEATURE_VISIT;
-    return !r->bad && magic == SPR_WIRE_MAGIC && lowest <= SPR_WIRE_VERSION &&
-           highest >= SPR_WIRE_VERSION && greet(connection, NULL);
+    return !r->bad && magic == SPR_WIRE_MAGIC && greet(connection, NULL) &&
+           lowest <= SPR_WIRE_VERSION && highest >= SPR_WIRE_VERSION;
 }
 
 static bool dial(SupConnection *connection, uint32_t channel, SprWireReader *r)

@@ -100,8 +100,8 @@ static void run_timers(void)
 bool sup_socket_name(const char *directory, struct sockaddr_un *name)
 {
     *name = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(name->sun_path, sizeof name->sun_path, "%s/%u.sock", directory,
-                     (unsigned)getuid());
+    int n = snprintf(name->sun_path, sizeof name->sun_path, "%s/%u.%u.sock", directory,
+                     (unsigned)getuid(), (unsigned)getgid());
     return n > 0 && (size_t)n < sizeof name->sun_path;
 }
 
@@ -136,8 +136,9 @@ void sup_complain(const char *what, const char *directory)
                         "starting: remove it\n",
                         name.sun_path, (unsigned)info.st_uid, (unsigned)getuid());
     else
-        size =
-            snprintf(line, sizeof line, "sprov: %s in %s: %s\n", what, directory, strerror(error));
+        size = snprintf(line, sizeof line,
+                        "sprov: %s in %s: %s: stop the sandbox and start it again\n", what,
+                        directory, strerror(error));
     if (size > 0) /* at once, so that the engine passes it on as one */
         (void)!write(2, line, (size_t)size < sizeof line ? (size_t)size : sizeof line - 1);
 }
