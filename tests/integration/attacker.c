@@ -57,16 +57,21 @@ static void send_frame(int fd, SprWireHeader header, const void *payload)
     (void)!write(fd, bytes, SPR_WIRE_HEADER + header.size);
 }
 
-static void greet(int fd, const uint8_t nonce[SPR_WIRE_NONCE])
+static void greet_with(int fd, const uint8_t nonce[SPR_WIRE_NONCE], uint64_t features)
 {
     uint8_t payload[48 + SPR_WIRE_NONCE] = {0};
     SprWireWriter w = {payload, sizeof payload, false};
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 2);
-    spr_wire_put(&w, SPR_WIRE_FEATURE_DIAL, 8);
+    spr_wire_put(&w, features, 8);
     memcpy(payload + 48, nonce, SPR_WIRE_NONCE);
     send_frame(fd, (SprWireHeader){.size = sizeof payload, .type = SPR_WIRE_HELLO}, payload);
+}
+
+static void greet(int fd, const uint8_t nonce[SPR_WIRE_NONCE])
+{
+    greet_with(fd, nonce, SPR_WIRE_FEATURE_DIAL);
 }
 
 static void send_descriptors(int fd)
@@ -174,10 +179,32 @@ static int change_folder(void)
 
 /* -------------------------------------------------------------- a supervisor of its own */
 
-static bool read_whole(int fd, void *into, size_t size)
+/* Shuts both ways of what the host passes in. */
+static ssize_t read_and_shut(int fd, void *into, size_t size)
+{
+    union {
+        char bytes[CMSG_SPACE(3 * sizeof(int))];
+        struct cmsghdr align;
+    } space;
+    struct iovec iov = {into, size};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = space.bytes,
+                         .msg_controllen = sizeof space.bytes};
+    ssize_t n = recvmsg(fd, &msg, 0);
+    if (n < 0 && errno == ENOTSOCK)
+        return read(fd, into, size);
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    for (size_t i = 0; c && CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++)
+        shutdown(((int *)CMSG_DATA(c))[i], SHUT_RDWR);
+    return n;
+}
+
+static bool read_whole(int fd, void *into, size_t size, int manner)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t n = read(fd, (char *)into + done, size - done);
+        char *at = (char *)into + done;
+        ssize_t n = manner == 's' ? read_and_shut(fd, at, size - done) : read(fd, at, size - done);
         if (n <= 0)
             return false;
         done += (size_t)n;
@@ -185,7 +212,7 @@ static bool read_whole(int fd, void *into, size_t size)
     return true;
 }
 
-/* What comes of a command: garbage, or descriptors with a byte each. */
+/* What comes of a command: garbage, or descriptors with a byte each, or nothing. */
 static void answer_run(int fd, int manner)
 {
     static uint8_t garbage[65536];
@@ -201,23 +228,26 @@ static void serve_one(int in, int out, int manner)
     static uint8_t payload[SPR_WIRE_MAX_RUN];
     uint8_t head[SPR_WIRE_HEADER], done[16] = {0};
     int direct = -1;
-    while (read_whole(in, head, sizeof head)) {
+    uint64_t features = SPR_WIRE_FEATURE_DIAL;
+    if (manner == 's')
+        features |= SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_INPUT;
+    while (read_whole(in, head, sizeof head, manner)) {
         SprWireHeader header = spr_wire_get_header(head);
-        if (header.size > sizeof payload || !read_whole(in, payload, header.size))
+        if (header.size > sizeof payload || !read_whole(in, payload, header.size, manner))
             return;
         if (header.type == SPR_WIRE_HELLO)
-            greet(out, payload);
+            greet_with(out, payload, features);
         if (header.type == SPR_WIRE_RUN)
             answer_run(out, manner);
         if (header.type == SPR_WIRE_DIAL) {
             direct = dial((const char *)payload + SPR_WIRE_NONCE);
-            greet(direct, payload);
+            greet_with(direct, payload, features);
             fcntl(direct, F_SETFL, 0);
             send_frame(out,
                        (SprWireHeader){
                            .size = sizeof done, .channel = header.channel, .type = SPR_WIRE_DONE},
                        done);
-            if (fork() == 0) {
+            if (fork() != 0) { /* the next one has to come from the same process */
                 serve_one(direct, direct, manner);
                 _exit(0);
             }

@@ -327,18 +327,24 @@ Test(socket, a_flood_of_connections_delays_nobody_for_long)
 /* Where the supervisor is an ordinary process, root inside can take its place: then the sandbox
  * lies about its own commands, and that is all. It has to take off the mark that its keeper gave
  * it. */
+static Site replaced_site(const char *manner)
+{
+    Site site = hostile_site("\"init\":false");
+    ep_sh(site.box.sandbox,
+          "cp /tmp/attacker /tmp/own; (setsid bash -c 'ulimit -R 1000; sleep 0.2; "
+          "for i in {1..100}; do kill -9 $(pidof sprov-supervisor); /tmp/own serve %s & "
+          "sleep 0.5; kill -9 $!; done' >/dev/null 2>&1 &)",
+          manner); /* the host may be faster than it for some times */
+    return site;
+}
+
 Test(socket, a_supervisor_that_was_replaced_harms_its_own_sandbox_alone)
 {
     static const char *const manners[] = {"g", "d"};
     Site other = site_here(NULL);
     expect_by(other.box.sandbox, BY_SOCKET);
     for (int i = 0; i < 2; i++) {
-        Site site = hostile_site("\"init\":false");
-        ep_sh(site.box.sandbox,
-              "cp /tmp/attacker /tmp/own; (setsid bash -c 'ulimit -R 1000; sleep 0.2; "
-              "for i in {1..100}; do kill -9 $(pidof sprov-supervisor); /tmp/own serve %s & "
-              "sleep 0.5; kill -9 $!; done' >/dev/null 2>&1 &)",
-              manners[i]); /* the host may be faster than it for some times */
+        Site site = replaced_site(manners[i]);
         int before = count_descriptors();
         sprov_exec_request request = SPROV_INIT(sprov_exec_request);
         request.command = "echo lies";
@@ -353,4 +359,21 @@ Test(socket, a_supervisor_that_was_replaced_harms_its_own_sandbox_alone)
         site_end(&site);
     }
     site_end(&other);
+}
+
+/* The way of a large file's bytes is a socket, and who has its other end may shut it. */
+Test(socket, a_way_in_that_is_shut_ends_that_write_and_not_the_host)
+{
+    static char bytes[4 << 20];
+    Site site = replaced_site("s");
+    sprov_error error = SPROV_INIT(sprov_error);
+    sprov_status status = SPROV_OK;
+    double start = ep_now(), began = start;
+    while (ep_now() < start + 60 && (status == SPROV_OK || !strstr(error.message, "shut"))) {
+        began = ep_now();
+        status = ep_write(site.box.sandbox, "/tmp/large", bytes, sizeof bytes, 0, &error);
+    }
+    cr_expect_eq(status, SPROV_E_IO, "%s", error.message);
+    cr_expect_lt(ep_now() - began, 10);
+    site_end(&site);
 }

@@ -300,18 +300,20 @@ static bool is_full(const Exec *exec)
     return exec->inlet.at < exec->inlet.end;
 }
 
-static void feed_inlet(Exec *exec)
+static bool feed_inlet(Exec *exec, GError **error)
 {
     SprInlet *inlet = &exec->inlet;
     gsize count;
     if (!is_full(exec)) {
         if (!take_piece(exec, inlet->bytes, SPR_INLET_ROOM, &count))
-            return;
+            return true;
         inlet->end = count;
     }
-    spr_inlet_push(inlet);
+    if (!spr_inlet_push(inlet))
+        return spr_channel_break(exec->channel, "it shut the way of its input", error);
     if (!exec->source)
         spr_inlet_close(inlet);
+    return true;
 }
 
 /* Passes on one piece of the source. */
@@ -319,10 +321,8 @@ static bool feed(Exec *exec, GError **error)
 {
     guint8 piece[32768];
     gsize count;
-    if (exec->inlet.fd >= 0) {
-        feed_inlet(exec);
-        return true;
-    }
+    if (exec->inlet.fd >= 0)
+        return feed_inlet(exec, error);
     if (!take_piece(exec, piece, (gsize)MIN(sizeof piece, exec->stdin_credit), &count))
         return true;
     if (count == 0)
