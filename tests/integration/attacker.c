@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
@@ -22,6 +23,7 @@
 #define FOLDER "/.sprov/host"
 #define OWN_SOCKET "/.sprov/run/0.sock"
 #define FLOOD 600
+#define RENAME_EXCHANGE (1 << 1) /* of linux/fs.h */
 
 /* The path of the host's first socket. */
 static const char *find_socket(void)
@@ -300,6 +302,15 @@ static int serve(int manner)
     return 0;
 }
 
+/* A directory that is now itself and now a link, until it is killed. */
+_Noreturn static void swap(const char *one, const char *other)
+{
+    for (;;) {
+        syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+        usleep(3000);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -311,5 +322,7 @@ int main(int argc, char **argv)
         return change_folder();
     if (strcmp(mode, "serve") == 0 && argc > 2)
         return serve(argv[2][0]);
+    if (strcmp(mode, "swap") == 0 && argc > 3)
+        swap(argv[2], argv[3]);
     return 99;
 }

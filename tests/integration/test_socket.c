@@ -256,18 +256,23 @@ Test(socket, many_callers_have_a_connection_each)
     "\"SYS_NICE\",\"LINUX_IMMUTABLE\",\"LEASE\",\"IPC_OWNER\",\"SYS_CHROOT\"],"                    \
     "\"securityOpt\":[\"seccomp=unconfined\"]"
 
-static Site hostile_site(const char *more)
+static void bring_attacker(sprov_sandbox *sandbox)
 {
     static char program[2 << 20];
-    Site site = site_here(more ? ep_format(CAPABLE ",%s", more) : CAPABLE);
     FILE *file = fopen(ATTACKER, "rb");
     cr_assert_not_null(file);
     size_t size = fread(program, 1, sizeof program, file);
     fclose(file);
-    expect_by(site.box.sandbox, BY_SOCKET);
     sprov_error error = SPROV_INIT(sprov_error);
-    cr_assert_eq(ep_write(site.box.sandbox, "/tmp/attacker", program, size, 0755, &error), SPROV_OK,
-                 "%s", error.message);
+    cr_assert_eq(ep_write(sandbox, "/tmp/attacker", program, size, 0755, &error), SPROV_OK, "%s",
+                 error.message);
+}
+
+static Site hostile_site(const char *more)
+{
+    Site site = site_here(more ? ep_format(CAPABLE ",%s", more) : CAPABLE);
+    expect_by(site.box.sandbox, BY_SOCKET);
+    bring_attacker(site.box.sandbox);
     return site;
 }
 
@@ -375,5 +380,19 @@ Test(socket, a_way_in_that_is_shut_ends_that_write_and_not_the_host)
     }
     cr_expect_eq(status, SPROV_E_IO, "%s", error.message);
     cr_expect_lt(ep_now() - began, 10);
+    site_end(&site);
+}
+
+/* What goes by stream must not go where the sandbox's user could not put it, whoever carries it. */
+Test(socket, a_directory_that_becomes_a_link_gets_nobody_into_another)
+{
+    static char bytes[16 << 20];
+    Site site = site_here("\"transport\":\"stream\",\"user\":\"1234\","
+                          "\"workingDirectory\":\"/tmp\"");
+    bring_attacker(site.box.sandbox);
+    ep_ask(site.box.sandbox, "mkdir d; ln -s /opt l; setsid ./attacker swap d l >/dev/null 2>&1 &");
+    for (int i = 0; i < 20; i++)
+        ep_write(site.box.sandbox, "d/file", bytes, sizeof bytes, 0, NULL);
+    cr_expect_str_eq(ep_ask(site.box.sandbox, "ls -A /opt"), "");
     site_end(&site);
 }
