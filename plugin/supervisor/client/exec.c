@@ -447,7 +447,11 @@ static bool step(Exec *exec, GError **error)
     }
     if (frame.header.type != 0) {
         note_movement(exec);
-        return on_frame(exec, &frame, error);
+        if (!on_frame(exec, &frame, error))
+            return false;
+        /* While there are frames nobody waits, however long their taker takes. */
+        return exec->done || spr_wait_check(exec->ending ? &exec->limit : exec->wait, &why) ||
+               on_wait_over(exec, why, error);
     }
     gint64 now_us = g_get_monotonic_time();
     if (!exec->heard && now_us >= exec->silent_at_us)
