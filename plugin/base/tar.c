@@ -56,6 +56,11 @@ static bool fail_reader(SprTarReader *reader, GError **error)
                     why ? why : "unknown format");
 }
 
+gint64 spr_tar_time(gint64 seconds, gint64 nanoseconds)
+{
+    return CLAMP(seconds, -9000000000, 9000000000) * 1000000000 + nanoseconds;
+}
+
 bool spr_tar_reader_open(SprTarReader *reader, SprTarEntry *ret_entry, GError **error)
 {
     struct archive_entry *entry = NULL;
@@ -72,8 +77,7 @@ bool spr_tar_reader_open(SprTarReader *reader, SprTarEntry *ret_entry, GError **
     ret_entry->uid = archive_entry_uid(entry);
     ret_entry->gid = archive_entry_gid(entry);
     ret_entry->size = (guint64)archive_entry_size(entry);
-    ret_entry->mtime_ns =
-        (gint64)archive_entry_mtime(entry) * 1000000000 + archive_entry_mtime_nsec(entry);
+    ret_entry->mtime_ns = spr_tar_time(archive_entry_mtime(entry), archive_entry_mtime_nsec(entry));
     return true;
 }
 

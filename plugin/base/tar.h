@@ -17,6 +17,10 @@ typedef struct {
     bool is_directory; /* else a regular file; when written only */
 } SprTarEntry;
 
+/* A time since 1970 in nanoseconds; one that 64 bits can't hold is as far away as they are sure to.
+ */
+gint64 spr_tar_time(gint64 seconds, gint64 nanoseconds);
+
 /* A function of the tar library, to tell which one was loaded. */
 const void *spr_tar_library(void);
 

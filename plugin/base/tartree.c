@@ -1,6 +1,7 @@
 #include "base/tartree.h"
 
 #include "base/error.h"
+#include "base/tar.h"
 #include "base/tarlocale.h"
 
 #include <archive.h>
@@ -83,8 +84,7 @@ static void describe(struct archive_entry *entry, SprTarNode *node)
     node->gid = archive_entry_gid(entry);
     node->size = archive_entry_size(entry) > 0 ? (guint64)archive_entry_size(entry) : 0;
     node->has_mtime = archive_entry_mtime_is_set(entry);
-    gint64 seconds = CLAMP(archive_entry_mtime(entry), -9000000000, 9000000000);
-    node->mtime_ns = seconds * 1000000000 + archive_entry_mtime_nsec(entry);
+    node->mtime_ns = spr_tar_time(archive_entry_mtime(entry), archive_entry_mtime_nsec(entry));
 }
 
 bool spr_tar_unpacker_next(SprTarUnpacker *unpacker, SprTarNode *ret_node, bool *ret_end,

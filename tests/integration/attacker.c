@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/xattr.h>
@@ -22,6 +23,7 @@
 #define FOLDER "/.sprov/host"
 #define OWN_SOCKET "/.sprov/run/0.0.sock"
 #define FLOOD 600
+#define RENAME_EXCHANGE (1 << 1) /* of linux/fs.h */
 
 /* The path of the host's first socket. */
 static const char *find_socket(void)
@@ -57,16 +59,21 @@ static void send_frame(int fd, SprWireHeader header, const void *payload)
     (void)!write(fd, bytes, SPR_WIRE_HEADER + header.size);
 }
 
-static void greet(int fd, const uint8_t nonce[SPR_WIRE_NONCE])
+static void greet_with(int fd, const uint8_t nonce[SPR_WIRE_NONCE], uint64_t features)
 {
     uint8_t payload[48 + SPR_WIRE_NONCE] = {0};
     SprWireWriter w = {payload, sizeof payload, false};
     spr_wire_put(&w, SPR_WIRE_MAGIC, 4);
     spr_wire_put(&w, SPR_WIRE_VERSION, 2);
     spr_wire_put(&w, 0, 2);
-    spr_wire_put(&w, SPR_WIRE_FEATURE_DIAL, 8);
+    spr_wire_put(&w, features, 8);
     memcpy(payload + 48, nonce, SPR_WIRE_NONCE);
     send_frame(fd, (SprWireHeader){.size = sizeof payload, .type = SPR_WIRE_HELLO}, payload);
+}
+
+static void greet(int fd, const uint8_t nonce[SPR_WIRE_NONCE])
+{
+    greet_with(fd, nonce, SPR_WIRE_FEATURE_DIAL);
 }
 
 static void send_descriptors(int fd)
@@ -174,10 +181,32 @@ static int change_folder(void)
 
 /* -------------------------------------------------------------- a supervisor of its own */
 
-static bool read_whole(int fd, void *into, size_t size)
+/* Shuts both ways of what the host passes in. */
+static ssize_t read_and_shut(int fd, void *into, size_t size)
+{
+    union {
+        char bytes[CMSG_SPACE(3 * sizeof(int))];
+        struct cmsghdr align;
+    } space;
+    struct iovec iov = {into, size};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = space.bytes,
+                         .msg_controllen = sizeof space.bytes};
+    ssize_t n = recvmsg(fd, &msg, 0);
+    if (n < 0 && errno == ENOTSOCK)
+        return read(fd, into, size);
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    for (size_t i = 0; c && CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++)
+        shutdown(((int *)CMSG_DATA(c))[i], SHUT_RDWR);
+    return n;
+}
+
+static bool read_whole(int fd, void *into, size_t size, int manner)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t n = read(fd, (char *)into + done, size - done);
+        char *at = (char *)into + done;
+        ssize_t n = manner == 's' ? read_and_shut(fd, at, size - done) : read(fd, at, size - done);
         if (n <= 0)
             return false;
         done += (size_t)n;
@@ -185,7 +214,7 @@ static bool read_whole(int fd, void *into, size_t size)
     return true;
 }
 
-/* What comes of a command: garbage, or descriptors with a byte each. */
+/* What comes of a command: garbage, or descriptors with a byte each, or nothing. */
 static void answer_run(int fd, int manner)
 {
     static uint8_t garbage[65536];
@@ -201,23 +230,26 @@ static void serve_one(int in, int out, int manner)
     static uint8_t payload[SPR_WIRE_MAX_RUN];
     uint8_t head[SPR_WIRE_HEADER], done[16] = {0};
     int direct = -1;
-    while (read_whole(in, head, sizeof head)) {
+    uint64_t features = SPR_WIRE_FEATURE_DIAL;
+    if (manner == 's')
+        features |= SPR_WIRE_FEATURE_FILES | SPR_WIRE_FEATURE_INPUT;
+    while (read_whole(in, head, sizeof head, manner)) {
         SprWireHeader header = spr_wire_get_header(head);
-        if (header.size > sizeof payload || !read_whole(in, payload, header.size))
+        if (header.size > sizeof payload || !read_whole(in, payload, header.size, manner))
             return;
         if (header.type == SPR_WIRE_HELLO)
-            greet(out, payload);
+            greet_with(out, payload, features);
         if (header.type == SPR_WIRE_RUN)
             answer_run(out, manner);
         if (header.type == SPR_WIRE_DIAL) {
             direct = dial((const char *)payload + SPR_WIRE_NONCE);
-            greet(direct, payload);
+            greet_with(direct, payload, features);
             fcntl(direct, F_SETFL, 0);
             send_frame(out,
                        (SprWireHeader){
                            .size = sizeof done, .channel = header.channel, .type = SPR_WIRE_DONE},
                        done);
-            if (fork() == 0) {
+            if (fork() != 0) { /* the next one has to come from the same process */
                 serve_one(direct, direct, manner);
                 _exit(0);
             }
@@ -270,6 +302,15 @@ static int serve(int manner)
     return 0;
 }
 
+/* A directory that is now itself and now a link, until it is killed. */
+_Noreturn static void swap(const char *one, const char *other)
+{
+    for (;;) {
+        syscall(SYS_renameat2, AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+        usleep(3000);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -281,5 +322,7 @@ int main(int argc, char **argv)
         return change_folder();
     if (strcmp(mode, "serve") == 0 && argc > 2)
         return serve(argv[2][0]);
+    if (strcmp(mode, "swap") == 0 && argc > 3)
+        swap(argv[2], argv[3]);
     return 99;
 }

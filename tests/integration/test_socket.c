@@ -256,18 +256,23 @@ Test(socket, many_callers_have_a_connection_each)
     "\"SYS_NICE\",\"LINUX_IMMUTABLE\",\"LEASE\",\"IPC_OWNER\",\"SYS_CHROOT\"],"                    \
     "\"securityOpt\":[\"seccomp=unconfined\"]"
 
-static Site hostile_site(const char *more)
+static void bring_attacker(sprov_sandbox *sandbox)
 {
     static char program[2 << 20];
-    Site site = site_here(more ? ep_format(CAPABLE ",%s", more) : CAPABLE);
     FILE *file = fopen(ATTACKER, "rb");
     cr_assert_not_null(file);
     size_t size = fread(program, 1, sizeof program, file);
     fclose(file);
-    expect_by(site.box.sandbox, BY_SOCKET);
     sprov_error error = SPROV_INIT(sprov_error);
-    cr_assert_eq(ep_write(site.box.sandbox, "/tmp/attacker", program, size, 0755, &error), SPROV_OK,
-                 "%s", error.message);
+    cr_assert_eq(ep_write(sandbox, "/tmp/attacker", program, size, 0755, &error), SPROV_OK, "%s",
+                 error.message);
+}
+
+static Site hostile_site(const char *more)
+{
+    Site site = site_here(more ? ep_format(CAPABLE ",%s", more) : CAPABLE);
+    expect_by(site.box.sandbox, BY_SOCKET);
+    bring_attacker(site.box.sandbox);
     return site;
 }
 
@@ -327,18 +332,24 @@ Test(socket, a_flood_of_connections_delays_nobody_for_long)
 /* Where the supervisor is an ordinary process, root inside can take its place: then the sandbox
  * lies about its own commands, and that is all. It has to take off the mark that its keeper gave
  * it. */
+static Site replaced_site(const char *manner)
+{
+    Site site = hostile_site("\"init\":false");
+    ep_sh(site.box.sandbox,
+          "cp /tmp/attacker /tmp/own; (setsid bash -c 'ulimit -R 1000; sleep 0.2; "
+          "for i in {1..100}; do kill -9 $(pidof sprov-supervisor); /tmp/own serve %s & "
+          "sleep 0.5; kill -9 $!; done' >/dev/null 2>&1 &)",
+          manner); /* the host may be faster than it for some times */
+    return site;
+}
+
 Test(socket, a_supervisor_that_was_replaced_harms_its_own_sandbox_alone)
 {
     static const char *const manners[] = {"g", "d"};
     Site other = site_here(NULL);
     expect_by(other.box.sandbox, BY_SOCKET);
     for (int i = 0; i < 2; i++) {
-        Site site = hostile_site("\"init\":false");
-        ep_sh(site.box.sandbox,
-              "cp /tmp/attacker /tmp/own; (setsid bash -c 'ulimit -R 1000; sleep 0.2; "
-              "for i in {1..100}; do kill -9 $(pidof sprov-supervisor); /tmp/own serve %s & "
-              "sleep 0.5; kill -9 $!; done' >/dev/null 2>&1 &)",
-              manners[i]); /* the host may be faster than it for some times */
+        Site site = replaced_site(manners[i]);
         int before = count_descriptors();
         sprov_exec_request request = SPROV_INIT(sprov_exec_request);
         request.command = "echo lies";
@@ -353,4 +364,35 @@ Test(socket, a_supervisor_that_was_replaced_harms_its_own_sandbox_alone)
         site_end(&site);
     }
     site_end(&other);
+}
+
+/* The way of a large file's bytes is a socket, and who has its other end may shut it. */
+Test(socket, a_way_in_that_is_shut_ends_that_write_and_not_the_host)
+{
+    static char bytes[4 << 20];
+    Site site = replaced_site("s");
+    sprov_error error = SPROV_INIT(sprov_error);
+    sprov_status status = SPROV_OK;
+    double start = ep_now(), began = start;
+    while (ep_now() < start + 60 && (status == SPROV_OK || !strstr(error.message, "shut"))) {
+        began = ep_now();
+        status = ep_write(site.box.sandbox, "/tmp/large", bytes, sizeof bytes, 0, &error);
+    }
+    cr_expect_eq(status, SPROV_E_IO, "%s", error.message);
+    cr_expect_lt(ep_now() - began, 10);
+    site_end(&site);
+}
+
+/* What goes by stream must not go where the sandbox's user could not put it, whoever carries it. */
+Test(socket, a_directory_that_becomes_a_link_gets_nobody_into_another)
+{
+    static char bytes[16 << 20];
+    Site site = site_here("\"transport\":\"stream\",\"user\":\"1234\","
+                          "\"workingDirectory\":\"/tmp\"");
+    bring_attacker(site.box.sandbox);
+    ep_ask(site.box.sandbox, "mkdir d; ln -s /opt l; setsid ./attacker swap d l >/dev/null 2>&1 &");
+    for (int i = 0; i < 20; i++)
+        ep_write(site.box.sandbox, "d/file", bytes, sizeof bytes, 0, NULL);
+    cr_expect_str_eq(ep_ask(site.box.sandbox, "ls -A /opt"), "");
+    site_end(&site);
 }

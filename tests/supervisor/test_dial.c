@@ -312,3 +312,28 @@ Test(dial, a_command_that_is_silent_for_long_is_not_taken_for_a_frozen_program)
     g_auto(Ran) ran = run_command(own, &command, NULL, NULL);
     cr_expect(ran.ok && asked == 0);
 }
+
+static bool go_on(void *ctx, GError **error)
+{
+    (*(int *)ctx)++;
+    return true;
+}
+
+/* Nothing is known to keep it from answering, and still no byte moves. */
+Test(dial, a_program_that_never_answers_is_waited_for_no_longer_than_for_one_that_stalls)
+{
+    SprSupervisor *own = dial();
+    int asked = 0;
+    kill(sandbox.supervisor, SIGSTOP);
+    spr_supervisor_set_on_silence(own, go_on, &asked);
+    SprCommand command = {.command = "true", .stall_ms = 3000};
+    SprWait wait = spr_wait_for(15000);
+    gint64 start_us = g_get_monotonic_time();
+    g_auto(Ran) ran = run_command(own, &command, NULL, &wait);
+    cr_expect(ran.ok && ran.exit.flags & SPR_EXIT_TIMED_OUT, "%s",
+              ran.error ? ran.error->message : "it ended in time");
+    cr_expect_lt(g_get_monotonic_time() - start_us, 6 * G_USEC_PER_SEC);
+    cr_expect_gt(asked, 0);
+    kill(sandbox.supervisor, SIGCONT);
+    spr_supervisor_unref(own);
+}

@@ -492,3 +492,24 @@ Test(exec, thousands_of_commands_leave_nothing_behind, .timeout = 1200)
         cr_expect(resident_kib(sandbox.supervisor) < 2048);
     }
 }
+
+static SprFlow take_slowly(void *ctx, const void *data, gsize size)
+{
+    g_usleep(100000);
+    return SPR_FLOW_CONTINUE;
+}
+
+/* Which has always something to do meanwhile. */
+Test(exec, a_slow_taker_does_not_keep_the_end_of_a_call_from_being_seen)
+{
+    SprCommand command = {.command = "head -c 30000000 /dev/zero"};
+    SprSink sink = {NULL, take_slowly};
+    SprWait wait = spr_wait_for(300);
+    SprExit exit;
+    g_autoptr(GError) error = NULL;
+    gint64 start_us = g_get_monotonic_time();
+    cr_expect_not(
+        spr_supervisor_exec(supervisor, &command, NULL, &sink, NULL, &wait, &exit, &error));
+    cr_expect(spr_error_is(error, SPR_E_TIMEOUT, NULL));
+    cr_expect_lt(g_get_monotonic_time() - start_us, 6 * G_USEC_PER_SEC);
+}

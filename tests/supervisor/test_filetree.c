@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -69,6 +70,28 @@ Test(filetree, stat_follows_a_link_unless_told_not_to)
     g_autofree char *itself = g_strdup_printf("3 777 %s > f", in("l"));
     cr_expect_str_eq(stat_of(in("l"), 0), followed);
     cr_expect_str_eq(stat_of(in("l"), SPR_FILE_NO_FOLLOW), itself);
+}
+
+static bool note_time(void *ctx, const SprFileEntry *entry)
+{
+    *(gint64 *)ctx = entry->mtime_ns;
+    return true;
+}
+
+/* Nanoseconds in 64 bits end in 2262, file systems later. */
+Test(filetree, a_time_that_is_too_far_away_stays_on_its_side)
+{
+    sh("touch -d @10000000000 late && touch -d @-10000000000 early");
+    const char *const names[] = {"late", "early"};
+    for (int i = 0; i < 2; i++) {
+        gint64 time = 0;
+        struct stat st;
+        cr_assert_eq(stat(in(names[i]), &st), 0);
+        cr_assert(spr_files_stat(supervisor, in(names[i]), 0, note_time, &time, &patient, NULL));
+        gint64 wanted = CLAMP(st.st_mtim.tv_sec, -9000000000, 9000000000);
+        cr_expect_eq(time, wanted * G_GINT64_CONSTANT(1000000000), "%s: %" G_GINT64_FORMAT,
+                     names[i], time);
+    }
 }
 
 Test(filetree, directories_are_made_removed_and_moved)

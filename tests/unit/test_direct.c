@@ -355,6 +355,23 @@ Test(direct, a_directory_that_others_enter_is_refused)
     cr_assert(chmod(directory, 0700) == 0);
 }
 
+/* However it is spelled: an engine tidies up what it is asked to mount, too. */
+Test(direct, a_directory_is_known_by_its_plain_path)
+{
+    g_autofree char *name = g_path_get_basename(directory);
+    g_autofree char *spelled = g_strdup_printf("%s/.././/%s/", directory, name);
+    g_autofree char *made = NULL;
+    g_autoptr(GError) error = NULL;
+    DkrRuntime *same = dkr_runtime_new(spelled, "unix:///engine");
+    cr_assert(dkr_runtime_make_folder(same, &made, &error), "%s", error ? error->message : "");
+    g_autofree char *parent = g_path_get_dirname(made);
+    cr_expect_str_eq(parent, directory);
+    cr_expect(dkr_runtime_restore_folder(made, &error), "%s", error ? error->message : "");
+    cr_expect(dkr_runtime_remove_folder(made));
+    cr_expect_eq(access(made, F_OK), -1);
+    dkr_runtime_free(same);
+}
+
 Test(direct, a_path_too_long_for_a_socket_says_how_long_it_may_be)
 {
     g_autofree char *tail = g_strnfill(90, 'd');

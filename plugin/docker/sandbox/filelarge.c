@@ -51,11 +51,12 @@ static bool read_mounts(SprSupervisor *supervisor, const SprWait *wait, char **r
 }
 
 /* Whether the engine can put a file there that then takes its place. What is wrong with the path is
- * told by the way that is taken instead. */
+ * told by the way that is taken instead. The engine has all rights, and the directory may be a link
+ * to another when it comes there: so for root alone, who could have put it there as well. */
 static bool find_place(const DkrLife *life, SprSupervisor *supervisor, const char *path,
                        const SprWait *wait, DkrFileFacts *facts)
 {
-    return spr_files_can_replace(supervisor) &&
+    return spr_supervisor_info(supervisor)->uid == 0 && spr_files_can_replace(supervisor) &&
            spr_files_locate(supervisor, path, take_place, facts, wait, NULL) && facts->path &&
            read_mounts(supervisor, wait, &facts->mountinfo) &&
            dkr_file_is_in_archive(life, facts) && !dkr_file_must_be_in_place(facts);

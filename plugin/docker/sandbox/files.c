@@ -135,7 +135,7 @@ bool dkr_file_read(const DkrContext *context, const DkrLife *life, const char *p
         return false;
     Window window = {.sink = sink, .skip = offset, .left = max_bytes ? max_bytes : G_MAXUINT64};
     DkrReadResult result = {
-        .mode = facts.mode & 0777, .size = facts.size, .mtime_ns = facts.mtime_s * 1000000000};
+        .mode = facts.mode & 0777, .size = facts.size, .mtime_ns = spr_tar_time(facts.mtime_s, 0)};
     bool ok = dkr_file_is_in_archive(life, &facts)
                   ? read_archive(venue, life, &facts, &window, wait, &result, &why)
                   : read_command(venue, life, &facts, &window, wait, &why);

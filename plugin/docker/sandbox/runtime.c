@@ -32,7 +32,7 @@ DkrRuntime *dkr_runtime_new(const char *directory, const char *engine)
     DkrRuntime *runtime = g_new0(DkrRuntime, 1);
     g_autofree char *digest = g_compute_checksum_for_string(G_CHECKSUM_SHA256, engine, -1);
     runtime->engine = g_strndup(digest, ENGINE_DIGITS);
-    runtime->directory = g_strdup(directory);
+    runtime->directory = g_canonicalize_filename(directory, NULL);
     return runtime;
 }
 

@@ -40,6 +40,7 @@ typedef struct {
     guint8 *large;      /* LARGE_READ, made for who writes much */
     bool heard, pinged; /* the program took the command up; it was asked whether it did */
     gint64 silent_at_us, overdue_at_us;
+    gint64 moved_us; /* when something last came or went */
     bool done;
     bool lost;
     SprExit result;
@@ -63,6 +64,11 @@ static gint64 overdue_behind(gint64 ms, gint64 grace_ms)
 {
     gint64 all_ms = MIN(ms, SPR_NEVER / 4) + CLAMP(grace_ms, 0, SPR_NEVER / 4);
     return all_ms > SPR_NEVER / 4 ? SPR_NEVER : spr_deadline_after(all_ms + OVERDUE_MS);
+}
+
+static void note_movement(Exec *exec)
+{
+    exec->moved_us = g_get_monotonic_time();
 }
 
 /* Behind RUN, also while that one is not sent yet. */
@@ -134,6 +140,8 @@ static void hand_out(Exec *exec, SprWireStream stream, const guint8 *data, gsize
     exec->taken[stream] += size;
     if (sink && size > 0)
         flow = sink->write(sink->ctx, data, size);
+    if (size > 0)
+        note_movement(exec);
     if (flow == SPR_FLOW_ENOUGH)
         exec->done = true;
     else if (flow != SPR_FLOW_CONTINUE)
@@ -282,6 +290,7 @@ static bool take_piece(Exec *exec, guint8 *piece, gsize room, gsize *ret_count)
 {
     *ret_count = 0;
     SprSourceStatus status = exec->source->read(exec->source->ctx, piece, room, ret_count);
+    note_movement(exec);
     exec->source_waits = status == SPR_SOURCE_AGAIN;
     if (exec->source_waits)
         return false;
@@ -300,18 +309,23 @@ static bool is_full(const Exec *exec)
     return exec->inlet.at < exec->inlet.end;
 }
 
-static void feed_inlet(Exec *exec)
+static bool feed_inlet(Exec *exec, GError **error)
 {
     SprInlet *inlet = &exec->inlet;
     gsize count;
     if (!is_full(exec)) {
         if (!take_piece(exec, inlet->bytes, SPR_INLET_ROOM, &count))
-            return;
+            return true;
         inlet->end = count;
     }
-    spr_inlet_push(inlet);
+    gsize before = inlet->at;
+    if (!spr_inlet_push(inlet))
+        return spr_channel_break(exec->channel, "it shut the way of its input", error);
+    if (inlet->at != before)
+        note_movement(exec);
     if (!exec->source)
         spr_inlet_close(inlet);
+    return true;
 }
 
 /* Passes on one piece of the source. */
@@ -319,10 +333,8 @@ static bool feed(Exec *exec, GError **error)
 {
     guint8 piece[32768];
     gsize count;
-    if (exec->inlet.fd >= 0) {
-        feed_inlet(exec);
-        return true;
-    }
+    if (exec->inlet.fd >= 0)
+        return feed_inlet(exec, error);
     if (!take_piece(exec, piece, (gsize)MIN(sizeof piece, exec->stdin_credit), &count))
         return true;
     if (count == 0)
@@ -422,8 +434,9 @@ static bool step(Exec *exec, GError **error)
         until = 0;
     SprFrame frame;
     GError *why = NULL;
-    gint64 stall_ms = exec->source_waits || exec->ending ? 0 : exec->command->stall_ms;
-    SprWait limit = spr_wait_within(&exec->limit, stall_ms > 0 ? stall_ms : -1);
+    SprWait limit = exec->limit;
+    if (exec->command->stall_ms > 0 && !exec->source_waits && !exec->ending)
+        limit.deadline_us = MIN(limit.deadline_us, exec->moved_us + exec->command->stall_ms * 1000);
     if (!spr_channel_next(exec->channel, &limit, ready, G_N_ELEMENTS(ready), until, &frame, &why))
         return on_wait_over(exec, why, error);
     if (ready[SPR_WIRE_IN].revents)
@@ -432,8 +445,14 @@ static bool step(Exec *exec, GError **error)
         if (ready[i].revents && pump(exec, (SprWireStream)i) > 0)
             exec->heard = true;
     }
-    if (frame.header.type != 0)
-        return on_frame(exec, &frame, error);
+    if (frame.header.type != 0) {
+        note_movement(exec);
+        if (!on_frame(exec, &frame, error))
+            return false;
+        /* While there are frames nobody waits, however long their taker takes. */
+        return exec->done || spr_wait_check(exec->ending ? &exec->limit : exec->wait, &why) ||
+               on_wait_over(exec, why, error);
+    }
     gint64 now_us = g_get_monotonic_time();
     if (!exec->heard && now_us >= exec->silent_at_us)
         return on_silence(exec, error);
@@ -546,6 +565,7 @@ bool spr_supervisor_exec(SprSupervisor *supervisor, const SprCommand *command,
                  .heard = !spr_channel_on_silence(channel, &silence_ctx),
                  .silent_at_us = spr_deadline_after(SILENT_MS),
                  .overdue_at_us = overdue_at_us,
+                 .moved_us = g_get_monotonic_time(),
                  .stdin_window = SPR_WIRE_STDIN_WINDOW};
     if (command->files)
         exec.stdin_window = SPR_WIRE_FILES_WINDOW;

@@ -33,11 +33,11 @@ void spr_inlet_close(SprInlet *inlet)
 bool spr_inlet_push(SprInlet *inlet)
 {
     while (inlet->at < inlet->end) {
-        gssize n = write(inlet->fd, inlet->bytes + inlet->at, inlet->end - inlet->at);
+        gssize n = send(inlet->fd, inlet->bytes + inlet->at, inlet->end - inlet->at, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
-            return false;
+        if (n < 0)
+            return errno == EAGAIN || errno == EWOULDBLOCK;
         inlet->at += (gsize)n;
     }
     inlet->at = inlet->end = 0;

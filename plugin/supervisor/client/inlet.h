@@ -2,8 +2,8 @@
  * A pipe of ours that a request takes its input from, so that it passes nobody on its way: we
  * write, and hand the read end in. It is a socket that goes one way: those move bytes in pieces
  * larger than a page, which pipes don't, and hold nothing of the user's pages for pipes. We keep
- * the read end as well: a reader who leaves is then no signal to this process, and we hear of it by
- * the answer. For exec.c; of one call.
+ * the read end as well, so that we hear of a reader who leaves by the answer alone. But whoever has
+ * that end may shut it for all. For exec.c; of one call.
  */
 #pragma once
 
@@ -23,5 +23,5 @@ typedef struct {
 bool spr_inlet_open(SprInlet *inlet);
 void spr_inlet_close(SprInlet *inlet);
 
-/* Writes what the pipe takes now; true when nothing is left to be written. */
+/* Writes what the pipe takes now. False with errno when it takes nothing any more: it was shut. */
 bool spr_inlet_push(SprInlet *inlet);

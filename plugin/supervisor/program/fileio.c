@@ -91,6 +91,14 @@ SprFileType sup_fileio_type(mode_t mode)
     }
 }
 
+/* What 64 bits can't hold is as far away as they are sure to. */
+static int64_t time_in_ns(struct timespec time)
+{
+    int64_t most = 9000000000, seconds = time.tv_sec;
+    seconds = seconds > most ? most : seconds < -most ? -most : seconds;
+    return seconds * 1000000000 + time.tv_nsec;
+}
+
 void sup_fileio_entry(const char *path, const char *target, SprFileType type, const struct stat *st,
                       uint64_t length)
 {
@@ -103,7 +111,7 @@ void sup_fileio_entry(const char *path, const char *target, SprFileType type, co
     spr_wire_put(&w, major(st->st_rdev), 4);
     spr_wire_put(&w, minor(st->st_rdev), 4);
     spr_wire_put(&w, (uint64_t)st->st_size, 8);
-    spr_wire_put(&w, (uint64_t)(st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec), 8);
+    spr_wire_put(&w, (uint64_t)time_in_ns(st->st_mtim), 8);
     spr_wire_put(&w, length, 8);
     put_text(&w, path);
     put_text(&w, target);
