@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define IDLE_KEEPERS 2
+#define CALM_MS 5 /* while one is left; most commands are over then, and their keeper is back */
 #define TRIM_AFTER_MS 5000
 #define FORK_PATIENCE_MS 5000
 #define WIPE_BEYOND 65536
@@ -58,9 +59,11 @@ void sup_pool_init(void)
     pool.last_mark = SUP_MARK_LEAST | (base >> 2 & ~(uint64_t)UINT32_MAX);
 }
 
-bool sup_pool_is_low(void)
+int sup_pool_refill_after(void)
 {
-    return pool.n_idle + pool.n_starting < IDLE_KEEPERS && !pool.no_fork;
+    if (pool.n_idle + pool.n_starting >= IDLE_KEEPERS || pool.no_fork)
+        return -1;
+    return pool.n_idle > 0 ? CALM_MS : 0;
 }
 
 static void become_idle(SupKeeper *keeper)

@@ -22,8 +22,8 @@ typedef struct {
 
 void sup_pool_init(void);
 
-/* Whether a keeper should be forked when there is time. */
-bool sup_pool_is_low(void);
+/* After how many ms without anything else to do a keeper should be forked; -1: there are enough. */
+int sup_pool_refill_after(void);
 void sup_pool_refill(void);
 
 /* One that is ready, forked now if need be; NULL with errno. It becomes this command's. */

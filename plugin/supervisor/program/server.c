@@ -274,8 +274,9 @@ static void serve(void)
     while (!server.stopping) {
         run_timers();
         sup_connections_flush();
-        bool refill = sup_pool_is_low();
-        int n = epoll_wait(server.epoll, server.round, ROUND, refill ? 0 : time_to_next_timer());
+        int refill_ms = sup_pool_refill_after(), timer_ms = time_to_next_timer();
+        bool refill = refill_ms >= 0 && (timer_ms < 0 || refill_ms <= timer_ms);
+        int n = epoll_wait(server.epoll, server.round, ROUND, refill ? refill_ms : timer_ms);
         server.round_size = n > 0 ? n : 0;
         serve_round();
         if (refill && n == 0)
