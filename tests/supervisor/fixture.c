@@ -379,6 +379,16 @@ unsigned count_descriptors(pid_t pid)
     return count;
 }
 
+unsigned settled_descriptors(pid_t pid)
+{
+    unsigned count = 0;
+    while (count != count_descriptors(pid)) {
+        count = count_descriptors(pid);
+        g_usleep(200000);
+    }
+    return count;
+}
+
 unsigned long status_number(pid_t pid, const char *key)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);

@@ -105,6 +105,9 @@ unsigned wait_until_gone(const char *text);
 
 /* Descriptors of a process, and the number behind `key` ("VmRSS:") in its /proc/PID/status. */
 unsigned count_descriptors(pid_t pid);
+
+/* The same once it is at rest: its keepers come one by one. */
+unsigned settled_descriptors(pid_t pid);
 unsigned long status_number(pid_t pid, const char *key);
 unsigned long resident_kib(pid_t pid);
 

@@ -102,7 +102,7 @@ Test(dial, what_was_left_of_pipes_is_closed_with_their_last_writer)
     g_autoptr(SprSupervisor) own = dial();
     g_auto(Ran) warm = run_shell(own, "true");
     cr_assert(warm.ok);
-    unsigned before = count_descriptors(sandbox.supervisor), here = count_descriptors(getpid());
+    unsigned before = settled_descriptors(sandbox.supervisor), here = count_descriptors(getpid());
     for (int i = 0; i < 5; i++) {
         g_auto(Ran) ran = run_shell(own, "sleep 1 &");
         cr_expect(ran.ok);
@@ -206,11 +206,7 @@ Test(dial, a_command_whose_pipes_do_not_come_does_not_start)
 /* Only who was dialed may pass some: who connects by itself is inside. */
 Test(dial, descriptors_of_who_was_not_dialed_are_not_taken)
 {
-    unsigned before = 0;
-    while (before != count_descriptors(sandbox.supervisor)) { /* its keepers come one by one */
-        before = count_descriptors(sandbox.supervisor);
-        g_usleep(200000);
-    }
+    unsigned before = settled_descriptors(sandbox.supervisor);
     int fd = raw(), ends[2];
     gsize size;
     g_autofree guint8 *frame = run_frame(&size);

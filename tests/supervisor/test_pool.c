@@ -180,6 +180,22 @@ Test(pool, uses_a_keeper_again_whose_command_ended)
     check_works(keeper);
 }
 
+/* Two wait. With one left another is not forked while work goes on, which may give it back. */
+Test(pool, is_filled_at_once_only_when_nobody_is_left)
+{
+    SupCommand first = {0}, second = {0};
+    while (sup_pool_refill_after() == 0)
+        sup_pool_refill();
+    SupKeeper *keeper = take_and_let_it_end(&first);
+    SupKeeper *other = sup_pool_take(&second);
+    cr_assert_not_null(other);
+    cr_expect_eq(sup_pool_refill_after(), 0);
+    hear(keeper);
+    cr_expect_gt(sup_pool_refill_after(), 0);
+    check_works(other);
+    cr_expect_eq(sup_pool_refill_after(), -1);
+}
+
 Test(pool, tells_a_command_whose_keeper_was_killed)
 {
     SupCommand first = {0}, next = {0};
