@@ -10,6 +10,9 @@ import threading
 import time
 
 
+LARGE_KIB = 1024  # as in bench.c
+
+
 def fail(text):
     sys.exit(f"bench: {text}")
 
@@ -119,8 +122,10 @@ class Cli:
             file.truncate(kib << 10)
         if not is_put:
             self.docker("cp", here, there)
-        return [self.timed("cp", *((here, there) if is_put else (there, here)))
-                for _ in range(n)]
+        ms = [self.timed("cp", *((here, there) if is_put else (there, here))) for _ in range(n)]
+        if kib > LARGE_KIB and not is_put:
+            self.docker("exec", self.container, "rm", "/tmp/cli-file")
+        return ms
 
     def life(self):
         kept, begun = self.container, time.monotonic()
