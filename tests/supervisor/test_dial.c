@@ -203,6 +203,28 @@ Test(dial, a_command_whose_pipes_do_not_come_does_not_start)
     close(fd);
 }
 
+/* Whoever carries it, an engine as a rule, is woken once. */
+Test(dial, a_short_answer_about_files_comes_together_with_its_end)
+{
+    static guint8 answer[65536];
+    const char *const argv[] = {"stat", "/", "0", NULL};
+    SprRunOptions options = {.credit = 1 << 20};
+    int fd = raw();
+    for (guint32 channel = 1; channel <= 50; channel++) {
+        gsize size;
+        g_autofree guint8 *frame = spr_codec_run(&(SprCommand){.argv = argv, .files = true},
+                                                 &options, channel, &size, NULL);
+        cr_assert_eq(write(fd, frame, size), (ssize_t)size);
+        ssize_t n = read(fd, answer, sizeof answer), first = SPR_WIRE_HEADER;
+        cr_assert_gt(n, first);
+        first += spr_wire_get_header(answer).size;
+        cr_expect_eq(spr_wire_get_header(answer).type, SPR_WIRE_OUTPUT);
+        cr_assert_gt(n, first + SPR_WIRE_HEADER, "round %u", channel);
+        cr_expect_eq(spr_wire_get_header(answer + first).type, SPR_WIRE_EXITED);
+    }
+    close(fd);
+}
+
 /* Only who was dialed may pass some: who connects by itself is inside. */
 Test(dial, descriptors_of_who_was_not_dialed_are_not_taken)
 {

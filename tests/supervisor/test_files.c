@@ -21,7 +21,8 @@ FILES_SUITE(files);
 
 Test(files, every_size_comes_back_equal)
 {
-    static const gsize sizes[] = {0, 1, 1024, 65535, 65536, 65537, 131072, 3 << 20};
+    static const gsize sizes[] = {0,    1,    1024,  3900,  4000,  4030,   4096,
+                                  5000, 8192, 65535, 65536, 65537, 131072, 3 << 20};
     char *data = noise(3 << 20);
     for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
         g_autoptr(GError) error = NULL;

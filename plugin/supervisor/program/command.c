@@ -234,6 +234,11 @@ static bool open_streams(SupCommand *command, const SupRun *run, int given[3])
                    run->flags & SPR_WIRE_RUN_FILES ? SPR_WIRE_FILES_WINDOW : SPR_WIRE_STDIN_WINDOW);
     sup_stream_open(&command->out, command, SPR_WIRE_OUT, fds[1]);
     sup_stream_open(&command->err, command, SPR_WIRE_ERR, fds[2]);
+    /* A short answer about files is passed on with the end: who hears of both is woken once. */
+    if (!(run->flags & SPR_WIRE_RUN_FILES)) {
+        sup_stream_watch(&command->out);
+        sup_stream_watch(&command->err);
+    }
     if (made && !(run->flags & SPR_WIRE_RUN_STDIN))
         sup_command_end_input(command);
     return made;
@@ -413,6 +418,9 @@ void sup_command_message(SupCommand *command, const SupMessage *message)
         return;
     case SUP_STARTED:
         on_started(command);
+        break;
+    case SUP_OUTPUT:
+        sup_stream_pump(&command->out);
         break;
     case SUP_EXITED:
         on_exited(command, message);

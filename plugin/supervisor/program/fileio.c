@@ -10,9 +10,11 @@
 #define OUT_ROOM (2 * (BLOCK + SPR_FILE_HEADER + SPR_FILE_MAX_RECORD))
 #define IN_ROOM 32768u /* read ahead */
 #define DIRECT 4096u   /* this many bytes are not */
+#define LITTLE 4096u   /* fits into every pipe that is empty */
 
 static struct {
     int in, out;
+    void (*tell)(void); /* until it was called */
     bool in_broken, out_broken;
     size_t out_size, in_at, in_size;
     uint32_t chunk; /* bytes left of it */
@@ -20,10 +22,11 @@ static struct {
     uint8_t out_bytes[OUT_ROOM], in_bytes[IN_ROOM];
 } io;
 
-void sup_fileio_begin(int in, int out)
+void sup_fileio_begin(int in, int out, void (*tell)(void))
 {
     io.in = in;
     io.out = out;
+    io.tell = tell;
     io.in_broken = io.out_broken = false;
     io.out_size = io.in_at = io.in_size = 0;
     io.chunk = 0;
@@ -37,7 +40,14 @@ bool sup_fileio_is_broken(void)
 
 /* ----------------------------------------------------------------------------- records */
 
-void sup_fileio_flush(void)
+void sup_fileio_tell(void)
+{
+    if (io.tell)
+        io.tell();
+    io.tell = NULL;
+}
+
+static void write_out(void)
 {
     for (size_t at = 0; at < io.out_size && !io.out_broken;) {
         ssize_t n = write(io.out, io.out_bytes + at, io.out_size - at);
@@ -49,10 +59,25 @@ void sup_fileio_flush(void)
     io.out_size = 0;
 }
 
+/* More comes, maybe much later. */
+static void push(void)
+{
+    if (io.out_size > 0)
+        sup_fileio_tell();
+    write_out();
+}
+
+void sup_fileio_flush(void)
+{
+    if (io.out_size > LITTLE)
+        sup_fileio_tell();
+    write_out();
+}
+
 static SprWireWriter begin_record(SprFileKind kind, size_t size)
 {
     if (io.out_size + SPR_FILE_HEADER + size > OUT_ROOM)
-        sup_fileio_flush();
+        push();
     SprWireWriter w = {io.out_bytes + io.out_size, SPR_FILE_HEADER + size, false};
     spr_wire_put(&w, kind, 4);
     spr_wire_put(&w, size, 4);
@@ -154,7 +179,7 @@ static ssize_t gather(int fd, size_t most)
 static int send_rest(int fd, uint64_t left, bool known)
 {
     bool by_splice = known;
-    sup_fileio_flush();
+    push();
     while (left > 0 && !io.out_broken) {
         size_t piece = by_splice ? SPLICE : BLOCK, most = left < piece ? (size_t)left : piece;
         ssize_t n = by_splice ? splice(fd, NULL, io.out, NULL, most, 0) : gather(fd, most);
@@ -172,7 +197,7 @@ static int send_rest(int fd, uint64_t left, bool known)
             return known ? SPR_FILE_E_CHANGED : 0;
         left -= (uint64_t)n;
         if (!by_splice)
-            sup_fileio_flush();
+            push();
     }
     return 0;
 }
@@ -192,7 +217,7 @@ int sup_fileio_send(int fd, const char *path, const struct stat *st, uint64_t of
         return errno;
 
     if (io.out_size > BLOCK)
-        sup_fileio_flush();
+        push();
     size_t before = io.out_size;
     sup_fileio_entry(path, "", SPR_FILE_TYPE_FILE, st, 0);
     size_t block = wanted < BLOCK ? (size_t)wanted : BLOCK;
@@ -218,7 +243,7 @@ int sup_fileio_send(int fd, const char *path, const struct stat *st, uint64_t of
 /* What was answered goes out before a wait. 0 when it is broken. */
 static size_t read_in(uint8_t *to, size_t room)
 {
-    sup_fileio_flush();
+    push();
     while (!io.in_broken) {
         ssize_t n = read(io.in, to, room);
         if (n > 0)

@@ -10,7 +10,12 @@
 
 #include <sys/stat.h>
 
-void sup_fileio_begin(int in, int out);
+/* tell: called once, before the first bytes of an answer that is long, or not whole yet: whoever
+ * reads it may wait for the end of the request until then. */
+void sup_fileio_begin(int in, int out, void (*tell)(void));
+
+/* The same where what comes between the answer and the end takes long. */
+void sup_fileio_tell(void);
 
 /* The client wants it to stop, is gone, or broke the rules. */
 bool sup_fileio_is_broken(void);
@@ -21,7 +26,7 @@ void sup_fileio_entry(const char *path, const char *target, SprFileType type, co
                       uint64_t length);
 void sup_fileio_status(int error, uint32_t number, const char *path);
 void sup_fileio_end(void);
-void sup_fileio_flush(void);
+void sup_fileio_flush(void); /* of an answer that is whole */
 
 SprFileType sup_fileio_type(mode_t mode);
 

@@ -250,13 +250,13 @@ static const struct {
     {"locate", 1, do_locate}, {"replace", 3, do_replace},
 };
 
-int sup_files_serve(char *const argv[], int in, int out)
+int sup_files_serve(char *const argv[], int in, int out, void (*tell)(void))
 {
     int arguments = 0, code = EINVAL;
     while (argv[arguments + 1])
         arguments++;
     mode_t mask = umask(0);
-    sup_fileio_begin(in, out);
+    sup_fileio_begin(in, out, tell);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++) {
         if (strcmp(requests[i].name, argv[0]) == 0 && requests[i].arguments == arguments)
             code = requests[i].serve(argv);

@@ -222,6 +222,8 @@ static int replaced = -1;
 
 void sup_filewrite_free_replaced(void)
 {
+    if (replaced >= 0)
+        sup_fileio_tell();
     sup_close(&replaced);
 }
 

@@ -288,13 +288,19 @@ static void forget_request(void)
     explicit_bzero(keeper.launch + 1, keeper.launch->used);
 }
 
+static void tell_output(void)
+{
+    tell((SupMessage){.type = SUP_OUTPUT});
+}
+
 /* In this process: a child would take as long again. Its streams are how it hears of its client. */
 static void serve_files(SupLaunch *launch)
 {
     SupMessage ended = {.type = SUP_EXITED, .flags = SUP_GONE};
     int64_t started_us = now_us();
     if (sup_files_become(launch->user)) {
-        ended.status = sup_files_serve(launch->argv, keeper.stdio[0], keeper.stdio[1]);
+        ended.status =
+            sup_files_serve(launch->argv, keeper.stdio[0], keeper.stdio[1], tell_output);
         sup_files_return();
     } else {
         launch->error = errno;

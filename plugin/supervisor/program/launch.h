@@ -43,7 +43,8 @@ typedef enum {
     SUP_STARTED = 17,
     SUP_FAILED = 18, /* see error and step of the region */
     SUP_EXITED = 19, /* the leader; once more with GONE when nothing of the tree is left */
-    SUP_KILLED = 20  /* answer to KILL and to a deadline (number 0): errno, UNCONFIRMED */
+    SUP_KILLED = 20, /* answer to KILL and to a deadline (number 0): errno, UNCONFIRMED */
+    SUP_OUTPUT = 21  /* a request about files begins to answer, and is not at its end at once */
 } SupMessageType;
 
 enum {

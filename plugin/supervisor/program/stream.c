@@ -26,7 +26,11 @@ void sup_stream_open(SupStream *stream, struct SupCommand *command, uint8_t numb
     stream->watch = (SupWatch){.fd = fd, .ready = on_output};
     stream->command = command;
     stream->number = number;
-    sup_watch_set(&stream->watch, fd >= 0 ? EPOLLIN : 0);
+}
+
+void sup_stream_watch(SupStream *stream)
+{
+    sup_watch_set(&stream->watch, EPOLLIN);
 }
 
 static ssize_t read_away(SupStream *stream)

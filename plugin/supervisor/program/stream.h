@@ -34,6 +34,9 @@ typedef struct {
 
 void sup_stream_open(SupStream *stream, struct SupCommand *command, uint8_t number, int fd);
 
+/* Passes on what comes when it comes; without it, when sup_stream_pump() is called. */
+void sup_stream_watch(SupStream *stream);
+
 /* Whether there is credit for whatever a read may answer: of a packet too long for it the rest
  * would be lost. */
 bool sup_stream_may_read(const SupStream *stream);
