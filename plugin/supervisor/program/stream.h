@@ -13,7 +13,7 @@ typedef struct {
     SupWatch watch; /* fd -1 once it ended */
     struct SupCommand *command;
     uint8_t number;
-    bool widened;   /* tried once */
+    bool widened;    /* tried once */
     bool discard;    /* read and thrown away */
     uint64_t offset; /* of the next byte */
     uint64_t credit; /* that a client gave */
